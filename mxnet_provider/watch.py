@@ -213,11 +213,18 @@ async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
     return [*lines, splitter.rest]
 
 
-def run_in_thread(coroutine: Coroutine[Any, Any, T], stop: threading.Event) -> T | None:
-    """Run a coroutine on an event loop in a thread of its own; None where `stop` was set before its end.
+class StoppedError(Exception):
+    """What ran was stopped before its end."""
+
+
+def run_in_thread(coroutine: Coroutine[Any, Any, T], stop: threading.Event | None = None) -> T:
+    """Run a coroutine on an event loop in a thread of its own.
 
     Not on the main thread: Airflow raises AirflowTaskTimeout from a signal handler, and an event loop swallows what is
     raised in one of its callbacks.
+
+    Raises:
+        StoppedError: `stop` was set before its end.
     """
     done: concurrent.futures.Future[T] = concurrent.futures.Future()
     started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = concurrent.futures.Future()
@@ -233,7 +240,7 @@ def run_in_thread(coroutine: Coroutine[Any, Any, T], stop: threading.Event) -> T
     thread = threading.Thread(target=asyncio.run, args=(main(),), name="watch", daemon=True)
     thread.start()
     try:
-        while not stop.is_set():
+        while stop is None or not stop.is_set():
             if concurrent.futures.wait([done], timeout=_STOP_LOOKS).done:
                 return done.result()
     finally:
@@ -241,4 +248,4 @@ def run_in_thread(coroutine: Coroutine[Any, Any, T], stop: threading.Event) -> T
             loop, task = started.result()
             loop.call_soon_threadsafe(task.cancel)
             thread.join(_JOIN_SECONDS)
-    return None
+    raise StoppedError

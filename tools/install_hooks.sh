@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the commit-msg hook of this checkout, where git looks for hooks and nobody has one there (docs/decisions/0053-make-install-sets-up-a-commit-hook.md).
+# Installs the commit-msg hook of this checkout, where git looks for hooks and nobody has one there (docs/decisions/tests.md).
 set -eu
 MARK='Installed by make install of mxnet-operator.'
 

@@ -1,13 +1,12 @@
 """`airflow mxnet cleanup-jobs`: the cluster's jobs, their tasks by Airflow's database, and the end of what is left."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import abandoned, holder, kill, task_labels
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 SOME_FAILED: Final = 1
 SOME_LEFT: Final = 3
-_PAGE: Final = 500
 
 
 def cleanup_jobs(args: Namespace) -> None:
@@ -36,7 +34,7 @@ def cleanup_jobs(args: Namespace) -> None:
     failed = left = 0
     try:
         with create_session() as session:
-            for job in filter(abandoned.is_unfinished, _jobs(hook, args.namespace)):
+            for job in filter(abandoned.is_unfinished, hook.all_jobs(args.namespace, task_labels.TOKEN_LABEL)):
                 task, state = _task_of(session, abandoned.try_id_of(job))
                 fate = abandoned.fate(job, state, now, min_age=min_age, include_unknown=args.include_unknown)
                 done = _carry_out(hook, job, fate) if args.delete else fate.what
@@ -69,23 +67,6 @@ def _hook(args: Namespace) -> "MXNetJobHook":
     return CommandLineHook(
         kubernetes_conn_id=args.conn_id, config_file=args.config_file, cluster_context=args.cluster_context
     )
-
-
-def _jobs(hook: "MXNetJobHook", namespace: str | None) -> Iterator[Mapping[str, Any]]:
-    """Yield the jobs that tasks created, by pages."""
-    options: dict[str, Any] = {"label_selector": task_labels.TOKEN_LABEL, "limit": _PAGE}
-    api = hook.custom_object_client
-    while True:
-        of_kind = (names.GROUP, names.VERSION)
-        page = (
-            api.list_namespaced_custom_object(*of_kind, namespace, names.PLURAL, **options)
-            if namespace
-            else api.list_cluster_custom_object(*of_kind, names.PLURAL, **options)
-        )
-        yield from page["items"]
-        if not (following := (page.get("metadata") or {}).get("continue")):
-            return
-        options["_continue"] = following
 
 
 def _task_of(session: "Session", try_id: str | None) -> tuple[str, str | None]:

@@ -12,13 +12,18 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.readers.pods import is_owned_by
 from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_connection import ApiConnection, open_connection
+from mxnet_provider.hooks.api_errors import reason
 from mxnet_provider.job import kill
 from mxnet_provider.job.job_ref import JobRef
 
+_PAGE: Final = 500
+_COUNTINGS: Final = 5
 _MERGE_PATCH: Final = "application/merge-patch+json"
+_STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 T = TypeVar("T")
 
@@ -79,6 +84,72 @@ class AsyncJobClient(abc.ABC):
             if e.status == 404:
                 return None
             raise
+
+    @_with_fresh_credentials
+    async def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
+        """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
+        ref = JobRef.of(manifest, plural)
+        for attempt in range(_COUNTINGS):
+            try:
+                return answers.object_of(await self._connection.request("POST", ref.collection, body=manifest))
+            except ApiException as e:
+                if reason(e) != "Conflict" or attempt == _COUNTINGS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    @_with_fresh_credentials
+    async def apply_object(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Create an object of `bundled_objects.PLURALS`, or patch the one that exists; return whether it is new."""
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/{PLURALS[manifest['kind']]}"
+        try:
+            await self._connection.request("POST", path, body=manifest)
+        except ApiException as e:
+            if reason(e) != "AlreadyExists":
+                raise
+            named = f"{path}/{quote(manifest['metadata']['name'], safe='')}"
+            await self._connection.request("PATCH", named, body=manifest, content_type=_STRATEGIC_MERGE_PATCH)
+            return False
+        return True
+
+    @_with_fresh_credentials
+    async def list_jobs(self, like: JobRef, selector: str) -> list[dict[str, Any]]:
+        """Return the jobs of a reference's kind and namespace that a label selector finds."""
+        found = await self._connection.request("GET", like.collection, params={"labelSelector": selector})
+        return answers.items_of(found)
+
+    @_with_fresh_credentials
+    async def all_jobs(self, namespace: str | None, selector: str) -> list[dict[str, Any]]:
+        """Return the jobs of a namespace, or of all, that a label selector finds, read page by page."""
+        like = JobRef(name="", namespace=namespace or "")
+        path = like.collection if namespace else f"/apis/{names.API_VERSION}/{names.PLURAL}"
+        params, found = {"labelSelector": selector, "limit": str(_PAGE)}, []
+        while True:
+            page = await self._connection.request("GET", path, params=params)
+            found += answers.items_of(page)
+            if not (following := page["metadata"].get("continue")):
+                return found
+            params["continue"] = following
+
+    @_with_fresh_credentials
+    async def may_patch(self, ref: JobRef) -> bool:
+        """Whether the account may patch jobs; to be asked of a name that does not exist yet.
+
+        Rights are checked before the object is: without the right that is answered 403, with it 404.
+        """
+        try:
+            await self._connection.request("PATCH", ref.path, body={"metadata": {}}, content_type=_MERGE_PATCH)
+        except ApiException as e:
+            if e.status not in (403, 404):
+                raise
+            return bool(e.status != 403)
+        return True
+
+    @_with_fresh_credentials
+    async def events(self, name: str, namespace: str) -> list[dict[str, Any]]:
+        """Return the events about objects of this name."""
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/events"
+        found = await self._connection.request("GET", path, params={"fieldSelector": f"involvedObject.name={name}"})
+        return answers.items_of(found)
 
     @_with_fresh_credentials
     async def delete_job(

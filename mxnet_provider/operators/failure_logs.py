@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.readers.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.pods import has_failed, has_log, label_of
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
@@ -46,12 +46,8 @@ def _about(warning: dict[str, Any]) -> str:
 
 def _show_tail(hook: "MXNetJobHook", pod: replicas.Pod, log: "Logger", tail_lines: int) -> None:
     label, metadata = label_of(pod), pod["metadata"]
-    stream = hook.open_log(metadata["name"], metadata["namespace"], tail_lines=tail_lines)
-    if stream is None:
-        return
     cursor = LogCursor()
-    with stream as chunks:
-        for number, line in enumerate(split_lines(chunks)):
-            if number == 0:
-                log.info("The last lines of %s:", label)
-            log.info("[%s] %s", label, cursor.take(line))
+    for number, line in enumerate(hook.read_log(metadata["name"], metadata["namespace"], tail_lines=tail_lines) or ()):
+        if number == 0:
+            log.info("The last lines of %s:", label)
+        log.info("[%s] %s", label, cursor.take(line))

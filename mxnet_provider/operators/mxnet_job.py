@@ -493,7 +493,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
     def _wait(self, ours: TaskJob, deadline: float | None = None, *, get_logs: bool = True) -> Event:
         """Wait in this process; Airflow itself keeps the `execution_timeout`, once."""
         from mxnet_provider.replica_logs import ReplicaLogs  # noqa: PLC0415 - not where a DAG is parsed
-        from mxnet_provider.watch import JobWatch, run_in_thread  # noqa: PLC0415
+        from mxnet_provider.watch import JobWatch, StoppedError, run_in_thread  # noqa: PLC0415
 
         chosen = self._log_options.log_replicas if get_logs and self._log_options.get_logs else ()
         self._metrics = metrics = self._metrics or Metrics(self._stats_tags, self.log.warning)
@@ -518,10 +518,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
                 finally:
                     self._cursors = logs.cursors()
 
-        ended = run_in_thread(watch(), ours.killed)
-        if ended is None:
-            raise MXNetJobError(f"{ours.title} is no longer waited for, because the task was killed.")
-        return ended
+        try:
+            return run_in_thread(watch(), ours.killed)
+        except StoppedError as e:
+            raise MXNetJobError(f"{ours.title} is no longer waited for, because the task was killed.") from e
 
     def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed

@@ -1,5 +1,6 @@
 """Who holds the job of a task, and for how long it goes on without it: on a real API server."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,8 @@ from waiting import eventually
 
 from mxnet_operator.api import names
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.hooks.api_connection import ApiConnection
+from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.job.job_ref import JobRef
 
 MANIFEST = {
@@ -118,10 +121,10 @@ def test_the_right_to_patch_is_known_before_the_job_exists(world, monkeypatch):
     unknown = JobRef(name="no-such-job", namespace="default")
     assert world.hook.may_patch(unknown)
 
-    def forbidden(*_args):
+    async def forbidden(*_args, **_options):
         raise ApiException(status=403, reason="Forbidden")
 
-    monkeypatch.setattr(world.hook.custom_object_client, "patch_namespaced_custom_object", forbidden)
+    monkeypatch.setattr(ApiConnection, "request", forbidden)
     assert not world.hook.may_patch(unknown)
 
 
@@ -228,14 +231,14 @@ def test_a_deletion_that_meets_a_change_looks_again_and_deletes(waiting_world, m
 def test_a_job_that_a_retry_takes_between_the_look_and_the_deletion_is_left(waiting_world, task_log, monkeypatch):
     ti, store = Try(max_tries=1), Store()
     lost, first, job = begun(waiting_world, ti, store, poll_interval=3600)
-    delete, taken = lost.hook.delete_job, []
+    delete, taken = AsyncJobClient.delete_job, []
 
-    def taken_meanwhile(ref, **options):
+    async def taken_meanwhile(client, ref, **options):
         if not taken:
-            taken.append(begun(waiting_world, next_try(ti), store, poll_interval=3600))
-        return delete(ref, **options)
+            taken.append(await asyncio.to_thread(begun, waiting_world, next_try(ti), store, poll_interval=3600))
+        return await delete(client, ref, **options)
 
-    monkeypatch.setattr(lost.hook, "delete_job", taken_meanwhile)
+    monkeypatch.setattr(AsyncJobClient, "delete_job", taken_meanwhile)
     lost.on_kill()
     with pytest.raises(MXNetJobError):
         first.result()

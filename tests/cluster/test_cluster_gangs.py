@@ -30,7 +30,7 @@ from gangs import (
 from kubeflow_sdk import official_gang_test
 from waiting import SECONDS, until
 
-from mxnet_operator.controller.gangs import NONE, backends_of
+from mxnet_operator.integrations.gangs import NONE, gangs
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.plan import Policy
 
@@ -72,7 +72,7 @@ async def at_work(server, gang_scheduling):
         RecordingClient(load_credentials(str(kubeconfig))) as client,
     ):
         world = ControllerWorld(api, client, kubeconfig, namespace)
-        await world.start(gangs=backends_of(gang_scheduling), policy=Policy(first_backoff=timedelta(seconds=1)))
+        await world.start(integrations=[gangs(gang_scheduling)], policy=Policy(first_backoff=timedelta(seconds=1)))
         try:
             yield world
         finally:

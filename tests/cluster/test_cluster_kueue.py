@@ -19,11 +19,9 @@ from kubernetes_programs import kubectl
 from kueue import API, kueue
 from waiting import SECONDS
 
-from mxnet_operator.api import names
-from mxnet_operator.controller import controller as controller_module
-from mxnet_operator.controller import queues as queues_module
-from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
+from mxnet_operator.api.queue_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from mxnet_operator.description import MXJobDescription, to_manifest
+from mxnet_operator.integrations.kueue import Kueue
 
 pytestmark = pytest.mark.kubernetes("kueue")
 
@@ -210,7 +208,7 @@ async def test_borrowed_quota_is_reclaimed_from_the_whole_job_which_comes_back_b
 async def test_a_more_urgent_job_evicts_one_of_its_own_queue(world):
     await world.submit(job("patient", "a", 8))
     await world.state("patient", "Running")
-    await world.submit(job("urgent", "a", 4, ends=True, **{names.QUEUE_PRIORITY_LABEL: "urgent"}))
+    await world.submit(job("urgent", "a", 4, ends=True, **{QUEUE_PRIORITY_LABEL: "urgent"}))
     await world.state("urgent", "Succeeded")
     await world.state("patient", "Running")
 
@@ -276,7 +274,7 @@ async def test_an_eviction_is_carried_through_by_the_next_controller(world):
     await world.submit(job("patient", "a", 8))
     await world.state("patient", "Running")
     await world.stop()
-    await world.submit(job("urgent", "a", 4, **{names.QUEUE_PRIORITY_LABEL: "urgent"}))
+    await world.submit(job("urgent", "a", 4, **{QUEUE_PRIORITY_LABEL: "urgent"}))
     await world.start()
     await world.state("urgent", "Running")
     await world.state("patient", "Suspended")
@@ -315,9 +313,9 @@ async def test_an_unknown_queue_or_class_is_said_at_once_and_can_be_mended(world
     await world.submit(job("lost", "nope", 1, ends=True))
     await says(world, "lost", "LocalQueue nope doesn't exist")
     await world.event("Inadmissible", says="LocalQueue nope doesn't exist")
-    await change(world, "lost", {"metadata": {"labels": {names.QUEUE_PRIORITY_LABEL: "nobodys"}}})
+    await change(world, "lost", {"metadata": {"labels": {QUEUE_PRIORITY_LABEL: "nobodys"}}})
     await says(world, "lost", "WorkloadPriorityClass nobodys can be read")
-    labels = {names.QUEUE_LABEL: "a", names.QUEUE_PRIORITY_LABEL: None}
+    labels = {QUEUE_LABEL: "a", QUEUE_PRIORITY_LABEL: None}
     await change(world, "lost", {"metadata": {"labels": labels}})
     await world.state("lost", "Succeeded")
 
@@ -360,11 +358,9 @@ async def test_a_restart_of_the_gang_keeps_its_quota(world):
 async def test_an_older_kueue_is_spoken_to_in_its_version(world, monkeypatch):
     """This one serves both versions: the controller is kept from knowing the newer."""
     await world.stop()
-    older = QUEUE_WORKLOADS[1:]
-    monkeypatch.setattr(queues_module, "QUEUE_WORKLOADS", older)
-    monkeypatch.setattr(controller_module, "QUEUE_WORKLOADS", older)
+    monkeypatch.setattr(Kueue, "choices", Kueue.choices[1:])
     await world.start()
-    await world.submit(job("older", "a", 2, **{names.QUEUE_PRIORITY_LABEL: "urgent"}))
+    await world.submit(job("older", "a", 2, **{QUEUE_PRIORITY_LABEL: "urgent"}))
     await world.state("older", "Running")
     found = (await workloads(world))["older"]["spec"]
     assert found["priorityClassRef"]["name"] == "urgent"
@@ -491,7 +487,7 @@ async def test_the_policy_of_the_guide_refuses_jobs_that_name_no_queue_and_leave
         assert answer.code == 422, answer.text
         assert "name a queue in the label kueue.x-k8s.io/queue-name" in answer.text
         await world.submit(job("named", "a", 1))
-        away = {"metadata": {"labels": {names.QUEUE_LABEL: None}}}
+        away = {"metadata": {"labels": {QUEUE_LABEL: None}}}
         assert (await api.merge(f"{jobs}/named", away)).code == 422
         (await api.merge(f"{jobs}/older", {"spec": {"runPolicy": {"suspend": True}}})).ok()
         (await api.delete(f"{jobs}/older", {"propagationPolicy": "Foreground"})).ok()

@@ -37,8 +37,8 @@ from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.builders.fail_fast import CONFIG_MAP
 from mxnet_operator.client.resources import resource_of
-from mxnet_operator.controller.gangs import coscheduling
-from mxnet_operator.plan.gang import unique_group_name
+from mxnet_operator.integrations.gangs import coscheduling
+from mxnet_operator.integrations.gangs.gang import unique_group_name
 
 pytestmark = pytest.mark.kubernetes
 

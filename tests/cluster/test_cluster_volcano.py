@@ -15,9 +15,9 @@ from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.validation import decode
 from mxnet_operator.builders import build_pod
-from mxnet_operator.controller.gangs import backends_of
+from mxnet_operator.integrations.gangs import backends_of, gangs
+from mxnet_operator.integrations.gangs.gang import gang_of
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.plan.gang import gang_of
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes("controller-gen")]
 
@@ -119,7 +119,7 @@ async def test_the_schema_refuses_what_is_not_volcanos(api, namespace, field, va
 async def test_a_job_waits_until_its_group_is_admitted_says_so_and_its_group_goes_with_it(kubernetes, api, namespace):
     async with RecordingClient(load_credentials(str(kubernetes.kubeconfig("controller")))) as client:
         world = ControllerWorld(api, client, kubernetes.kubeconfig("controller"), namespace)
-        await world.start(gangs=backends_of("volcano"))
+        await world.start(integrations=[gangs("volcano")])
         try:
             await world.submit(submitted(make_mxjob("digits").gang()))
             group = (await world.eventually(GROUPS, lambda found: "digits" in found))["digits"]

@@ -8,7 +8,7 @@ from waiting import eventually
 
 from mxnet_operator.api.conditions import terminal_message
 from mxnet_operator.local.images import BASE_IMAGE
-from mxnet_operator.plan.scheduler_grace import WORDS
+from mxnet_operator.plan.success import WORDS
 
 ALONE = ["python", "-c", "import mxnet as mx; print('sum', mx.nd.ones(3).sum().asscalar())"]
 TOGETHER = ["python", "-c", "import mxnet as mx; kv = mx.kv.create('dist_sync'); kv._barrier()"]

@@ -11,8 +11,11 @@ from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.api.validation import decode
 from mxnet_operator.builders import build_pod
-from mxnet_operator.plan import Observed, PodView, ServiceView
-from mxnet_operator.plan.indexes import parse_indexes
+from mxnet_operator.plan import Effects, NodeView, Observed, PodView, Policy, Reads, ServiceView
+from mxnet_operator.plan import plan as decide
+from mxnet_operator.plan.children import SERVICES, Rules
+from mxnet_operator.plan.integration import IntegrationPolicy
+from mxnet_operator.plan.replicas import parse_indexes
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -180,6 +183,39 @@ def make_services(job: MXJob) -> tuple[ServiceView, ...]:
 
 def observe(job: MXJob, *pods: PodBuilder) -> Observed:
     return Observed(tuple(pod.obj() for pod in pods), make_services(job))
+
+
+def plan(
+    job: MXJob,
+    observed: Observed,
+    now: datetime,
+    policy: Policy | None = None,
+    rules: Rules = (SERVICES,),
+    *,
+    integrations: tuple[IntegrationPolicy, ...] = (),
+) -> Effects:
+    """The effects of a job of which everything has been observed: its pods are fresh, its nodes are there."""
+    replace = msgspec.structs.replace
+    while isinstance(answer := decide(job, observed, now, policy or Policy(), rules, integrations=integrations), Reads):
+        known = {node.name for node in observed.nodes}
+        unknown = tuple(NodeView(name=name, state="Present") for name in answer.nodes if name not in known)
+        observed = replace(observed, nodes=(*observed.nodes, *unknown), job_is_newest=True)
+        observed = replace(observed, pods_listed=answer.pods or observed.pods_listed)
+    return answer
+
+
+def reads(
+    job: MXJob,
+    observed: Observed,
+    now: datetime,
+    policy: Policy | None = None,
+    rules: Rules = (SERVICES,),
+    *,
+    integrations: tuple[IntegrationPolicy, ...] = (),
+) -> Reads:
+    """What a plan must know first; nothing where the observation is enough."""
+    answer = decide(job, observed, now, policy or Policy(), rules, integrations=integrations)
+    return answer if isinstance(answer, Reads) else Reads()
 
 
 def built_pod(builder: JobBuilder, replica_type: str = "Worker", index: int = 0, attempt: int = 0) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def version_schema(kind: Kind, version: str) -> Schema:
     The versions differ in one default: v1beta1's cleanPodPolicy is filled into what is written as v1beta1, as the old
     operator did (a sample of kubeflow/mxnet-operator shows it). It also marks such a job that comes back as v1.
     Only the stored version describes its fields: a CRD with three copies is too large to apply
-    (docs/decisions/0052-only-the-stored-version-describes-its-fields.md).
+    (docs/decisions/api.md).
     """
     schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
     sentences: tuple[Sentence, ...] = (*definition_of(kind).rules, *definition_of(kind).transitions)

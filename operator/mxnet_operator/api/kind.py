@@ -29,3 +29,7 @@ class Kind(msgspec.Struct, frozen=True):
     def api_version(self) -> str:
         """Group with the stored version: `kubeflow.org/v1`."""
         return f"{self.group}/{self.stored}"
+
+    def job_key(self, job: str) -> str:
+        """Return the key of the job `namespace/name`: jobs of two kinds may have one name."""
+        return f"{self.name}/{job}"

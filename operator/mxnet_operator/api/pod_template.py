@@ -3,7 +3,7 @@
 The CRDs' goes down to DEPTH levels of objects and keeps unknown fields, so that those of newer Kubernetes reach the
 pod; what is deeper is an object of any content, which the API server validates when the pod is created. The complete
 one knows every field, and is for clients that validate a job before it is sent
-(docs/decisions/0025-the-crd-types-four-levels-of-the-template.md).
+(docs/decisions/api.md).
 """
 
 import functools

@@ -5,13 +5,13 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders.environment import environment
 from mxnet_operator.builders.fail_fast import can_take_hook, wants_hook, with_hook
 from mxnet_operator.builders.metadata import owner_reference, pod_labels
 from mxnet_operator.builders.placement import with_nodes
-from mxnet_operator.readers.kueue import Placement
 
 _OUTSIDE_THE_MESH: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 """Annotations that keep service meshes from injecting a proxy: ps-lite's connections hang in one
@@ -24,19 +24,14 @@ def build_pod(
     index: int,
     attempt: int,
     *,
-    gang: str = "",
     has_hook: bool = False,
-    placement: Placement | None = None,
-    priority_class: str = "",
+    additions: tuple[PodAdditions, ...] = (),
 ) -> dict[str, Any]:
     """Return the manifest of a pod of a job with defaults.
 
     Whatever the template says reaches the pod untouched (GPU limits, volumes, fields that we don't know), but for its
     name, hostname and subdomain, our labels and variables, and restartPolicy, which is Never: the controller restarts.
-    `gang` is what `names.GANG_MEMBER_ANNOTATION` says of the pod. `has_hook` says that the fail-fast hook's ConfigMap
-    is there; a template without a command goes without the hook. `placement` is what the job's queue adds: its node
-    labels win over the template's, since the job's quota is for those nodes. `priority_class` is for a template
-    without one.
+    `has_hook` says that the fail-fast hook's ConfigMap is there; a template without a command goes without the hook.
     """
     template = job.spec.mx_replica_specs[replica_type].template
     metadata = template.get("metadata") or {}
@@ -44,12 +39,7 @@ def build_pod(
     variables = environment(job, replica_type, index)
     labels = pod_labels(job, replica_type, index, attempt)
     identity = {names.REPLICA_ANNOTATION: f"{replica_type}/{index}/{attempt}"}
-    if gang:
-        identity[names.GANG_MEMBER_ANNOTATION] = gang
     spec = with_nodes(template["spec"], job, replica_type)
-    if priority_class and not spec.get("priorityClassName"):
-        spec = {**spec, "priorityClassName": priority_class}
-        identity[names.GANG_PRIORITY_ANNOTATION] = priority_class
     if has_hook and wants_hook(job, replica_type) and can_take_hook(spec):
         spec = with_hook(spec, reports_result=TYPES[replica_type].reports_result and index == 0)
     if spec.get("initContainers"):
@@ -72,27 +62,32 @@ def build_pod(
             "subdomain": names.subdomain(job.metadata.name),
         },
     }
-    return pod if placement is None else _placed(pod, placement)
+    for each in additions:
+        pod = _with(pod, each)
+    return pod
 
 
-def _placed(pod: dict[str, Any], placement: Placement) -> dict[str, Any]:
-    """Return the pod with the labels, node selector, tolerations and scheduling gates of its queue."""
+def _with(pod: dict[str, Any], added: PodAdditions) -> dict[str, Any]:
+    """Return the pod with an integration's additions; it keeps the labels by which it belongs to its job."""
     metadata, spec = pod["metadata"], pod["spec"]
+    priority_class = "" if spec.get("priorityClassName") else added.priority_class
+    selector = {**(spec.get("nodeSelector") or {}), **dict(added.node_selector)}
     tolerations = list(spec.get("tolerations") or ())
-    tolerations += [each for each in map(msgspec.to_builtins, placement.tolerations) if each not in tolerations]
-    gates = [*(spec.get("schedulingGates") or ()), *({"name": each} for each in placement.scheduling_gates)]
+    tolerations += [each for each in map(msgspec.to_builtins, added.tolerations) if each not in tolerations]
+    gates = [*(spec.get("schedulingGates") or ()), *({"name": each} for each in added.scheduling_gates)]
     return {
         **pod,
         "metadata": {
             **metadata,
-            "labels": {**dict(placement.labels), **metadata["labels"]},
-            "annotations": {**dict(placement.annotations), **metadata["annotations"]},
+            "labels": {**dict(added.labels), **metadata["labels"]},
+            "annotations": {**metadata["annotations"], **dict(added.annotations)},
         },
         "spec": {
             **spec,
-            "nodeSelector": {**(spec.get("nodeSelector") or {}), **dict(placement.node_selector)},
+            **({"nodeSelector": selector} if selector else {}),
             **({"tolerations": tolerations} if tolerations else {}),
             **({"schedulingGates": gates} if gates else {}),
+            **({"priorityClassName": priority_class} if priority_class else {}),
         },
     }
 

@@ -30,16 +30,6 @@ app = App(
 )
 
 
-class GangScheduling(StrEnum):
-    """Gang scheduler of the pods of a job."""
-
-    AUTO = "auto"
-    NATIVE = "native"
-    COSCHEDULING = "coscheduling"
-    VOLCANO = "volcano"
-    NONE = "none"
-
-
 class LogLevel(StrEnum):
     """Least severe level that is logged."""
 
@@ -104,13 +94,15 @@ def run(  # noqa: PLR0917 - options
         int, typer.Option(min=1, max=256, envvar=f"{_ENV}WORKERS", help="Jobs to reconcile concurrently.")
     ] = 8,
     gang_scheduling: Annotated[
-        GangScheduling,
+        str,
         typer.Option(
+            metavar="NAME",
             envvar=f"{_ENV}GANG_SCHEDULING",
-            help="Gang scheduler, which places all pods of a job or none. auto: Kubernetes' own pod groups where the"
-            " server has them, else those of scheduler-plugins where their CRD is installed.",
+            help="Gang scheduler, which places all pods of a job or none: native, coscheduling or volcano. auto:"
+            " Kubernetes' own pod groups where the server has them, else those of scheduler-plugins where their CRD is"
+            " installed. none: no gang scheduler.",
         ),
-    ] = GangScheduling.AUTO,
+    ] = "auto",
     gang_scheduler_name: Annotated[
         str,
         typer.Option(
@@ -269,7 +261,7 @@ def run(  # noqa: PLR0917 - options
         election=election,
         metrics=controller.address(metrics_address, 8080),
         health=controller.address(health_address, 8081),
-        gangs=controller.gang_schedulers(gang_scheduling.value, gang_scheduler_name),
+        integrations=controller.chosen_integrations(gang_scheduling, gang_scheduler_name),
         job_url_template=controller.url_template(job_url_template),
         metrics_certificate=metrics_certificate,
     )

@@ -16,11 +16,6 @@ def resource_of(kind: Kind) -> Resource:
 MXJOBS: Final = resource_of(MXJOB)
 
 
-def key_of(resource: Resource, job: str) -> str:
-    """Return the key of the job `namespace/name`: jobs of two kinds may have one name."""
-    return f"{resource}/{job}"
-
-
 def parts_of(key: str) -> tuple[str, str]:
     """Split a key into the resource, as kubectl writes it, and the `namespace/name` of a key."""
     resource, _, job = key.partition("/")

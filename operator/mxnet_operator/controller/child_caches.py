@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mxnet_operator.controller.children import KINDS, PODS, ChildKind
-from mxnet_operator.controller.projection import Child, owner_uid
+from mxnet_operator.controller.projection import owner_uid
+from mxnet_operator.integrations.child_kinds import Child
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan import Observed, PodView
+from mxnet_operator.plan import ChildRule, Observed, PodView
 
 _BY_OWNER: Final = "owner uid"
 
@@ -51,9 +52,13 @@ class ChildCaches:
 
     def observed(self, uid: str) -> Observed:
         """Return the children of the job with this uid, of every kind that is served."""
-        ruled = [(kind.resource, kind.rule) for kind in self.served if kind.rule]
+        ruled = [kind.resource for kind in self.served if kind.rule]
         return Observed(
             pods=self.children(uid, PODS.resource),
-            children=tuple(view for resource, _ in ruled for view in self.children(uid, resource)),
-            rules=tuple(rule for _, rule in ruled),
+            children=tuple(view for resource in ruled for view in self.children(uid, resource)),
         )
+
+    @property
+    def rules(self) -> tuple[ChildRule, ...]:
+        """Rules of the kinds that are served."""
+        return tuple(kind.rule for kind in self.served if kind.rule)

@@ -4,31 +4,30 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.client.resources import MXJOBS, parts_of, resource_of
 from mxnet_operator.controller.children import KINDS, ChildKind
-from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
+from mxnet_operator.controller.discovery import SYNC_SECONDS, Discovery
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fair_semaphore import FairSemaphore, Place
-from mxnet_operator.controller.gangs.backend import GangBackend
-from mxnet_operator.controller.gangs.kinds import child_kinds as child_kinds_of
 from mxnet_operator.controller.informers import WatchedChildren, WatchedJobs
 from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.leases import Leases
-from mxnet_operator.controller.projection import Child, JobRecord
-from mxnet_operator.controller.queues import Queues
+from mxnet_operator.controller.projection import JobRecord
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
 from mxnet_operator.controller.status_writer import StatusWriter
-from mxnet_operator.kube.answers import AnyList
+from mxnet_operator.integrations.child_kinds import Child
+from mxnet_operator.integrations.integration import Integration
+from mxnet_operator.integrations.registry import integrations as registered
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.discovery import is_served, until_gone
-from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError, WriteFencedError
+from mxnet_operator.kube.discovery import is_served
+from mxnet_operator.kube.errors import KubeError, WriteFencedError
 from mxnet_operator.kube.lease import LeaderElector
 from mxnet_operator.kube.queue import WorkQueue
 from mxnet_operator.kube.reflector import Reflector
@@ -38,10 +37,6 @@ from mxnet_operator.plan import Policy
 
 DEFAULT_WORKERS: Final = 8
 """Maximum concurrent reconciliations, except ones that mostly wait for requests: they share one CPU."""
-_SYNC_SECONDS: Final = 10.0
-_ASK_AGAIN: Final = 1.0
-"""Seconds until discovery is retried that failed before any work began."""
-_FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 DISCOVERY_SECONDS: Final = 30.0
 """Interval of the check whether the CRD of a further kind is installed; one request for each that is not."""
@@ -67,16 +62,15 @@ class Controller:
         fail_fast_hook: bool = False,
         discovery_interval: float = DISCOVERY_SECONDS,
         child_kinds: Sequence[ChildKind] = KINDS,
-        gangs: Sequence[GangBackend] = (),
+        integrations: Sequence[Integration] | None = None,
         policy: Policy | None = None,
     ) -> None:
         """Create a controller for these namespaces (none: all) that sends no request before `run`.
 
         `client` is open and stays the caller's. `fail_fast_hook` is for clusters whose kubelets don't add the hook
         themselves, as the local one does. The CRDs of kinds other than MXJob are discovered every `discovery_interval`
-        seconds until they are installed, those of optional children all the time. Of `gangs`, gang schedulers, the
-        first that is served schedules the pods of jobs; whether one is, is known before the first job is reconciled.
-        `policy` has the times that no field of a job sets.
+        seconds until they are installed, those of optional children all the time. `integrations` are those of the
+        registry by default. `policy` has the times that no field of a job sets.
         """
         self.elector = elector
         self.synced = asyncio.Event()
@@ -90,15 +84,18 @@ class Controller:
         self.queue = WorkQueue(observer=self._observer)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._requests = FairSemaphore()
-        self._gangs = tuple(_Gang(backend.name, child_kinds_of(backend)) for backend in gangs)
-        self._gang_is_known = asyncio.Event()
-        self._gang_error: KubeError | None = None
-        """Why the server didn't say which gang schedulers it serves, when it was last asked."""
-        rows = (*child_kinds, *QUEUE_WORKLOADS, *(row for gang in self._gangs for row in gang.kinds))
+        self._integrations = tuple(registered() if integrations is None else integrations)
+        of_integrations = (kind for each in self._integrations for choice in each.choices for kind in choice)
+        rows = (*child_kinds, *of_integrations)
         self._children = tuple(
             WatchedChildren(client, namespace, self._child_changed, rows) for namespace in namespaces or (None,)
         )
-        self._queues = Queues(client, self._children, self._reconcile_all, self._observer.crashed, discovery_interval)
+        optional = tuple(kind for kind in child_kinds if not kind.needed)
+        self._discoveries = tuple(self._discovery(each.name, each.choices) for each in self._integrations)
+        self._awaited = tuple(
+            discovery for each, discovery in zip(self._integrations, self._discoveries, strict=True) if each.is_awaited
+        )
+        self._of_optional = tuple(self._discovery(str(kind.resource), ((kind,),)) for kind in optional)
         self._jobs: list[WatchedJobs] = []
         self._reconcilers: dict[tuple[str, str | None], Reconciler] = {}
         """Reconcilers by resource, as kubectl writes it, and by namespace, if this controller watches some only."""
@@ -110,7 +107,17 @@ class Controller:
         self._one_synced = asyncio.Event()
         self._begun: set[str | None] = set()
         """Namespaces whose jobs are run."""
-        self._optional = tuple(kind for kind in child_kinds if not kind.needed)
+
+    def _discovery(self, name: str, choices: Sequence[tuple[ChildKind, ...]]) -> Discovery:
+        return Discovery(
+            name,
+            choices,
+            self._client,
+            self._children,
+            interval=self._discovery_interval,
+            changed=self._reconcile_all,
+            on_crash=self._observer.crashed,
+        )
 
     def _watch(self, kind: Kind) -> tuple[Reflector[Any], ...]:
         """Create the caches, the reconciler and the reflector for the jobs of a kind; return the reflectors to run."""
@@ -135,7 +142,10 @@ class Controller:
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
-                queues=partial(self._queues.system, children),
+                integrations=[
+                    (integration, partial(discovery.state, children))
+                    for integration, discovery in zip(self._integrations, self._discoveries, strict=True)
+                ],
                 statuses=self.statuses,
                 policy=self._policy_of(kind),
             )
@@ -175,17 +185,13 @@ class Controller:
             for kind in ALL:
                 if kind is not MXJOB:
                     self._keep(tasks, f"kind {resource_of(kind)}", partial(self._watch_once_served, kind))
-            for child in self._optional:
-                self._keep(tasks, f"kind {child.resource}", partial(self._watch_children_while_served, child))
-            if self._gangs:
-                self._keep(tasks, "gang scheduling", self._watch_gangs)
-            else:
-                self._gang_is_known.set()
+            for discovery in (*self._of_optional, *self._discoveries):
+                self._keep(tasks, f"discovery of {discovery.name}", discovery.run)
             for namespace in self._needed:
                 self._keep(tasks, f"namespace {namespace or 'all'}", partial(self._begin, namespace))
             await self._one_synced.wait()
-            await self._wait_for_gangs()
-            self._keep(tasks, "queues", self._queues.run)
+            for discovery in self._awaited:
+                await discovery.wait()
             self.synced.set()
             log.info("the caches are filled")
             elector = self.elector
@@ -196,7 +202,8 @@ class Controller:
         for reflector in self._needed[namespace]:
             await _wait_for(reflector)
         self._one_synced.set()
-        await self._gang_is_known.wait()
+        for discovery in self._awaited:
+            await discovery.known.wait()
         self._begun.add(namespace)
         self._reconcile_all()
 
@@ -216,124 +223,6 @@ class Controller:
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._watch(kind):
                 self._keep(tasks, f"reflector {resource}", reflector.run)
-
-    async def _watch_children_while_served(self, kind: ChildKind) -> None:
-        """Watch children of an optional kind from when it is served, and until it no longer is."""
-        while True:
-            while not await self._is_served(kind.resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
-                await asyncio.sleep(self._discovery_interval)
-            await self._watch_while_served((kind,))
-
-    async def _watch_gangs(self) -> None:
-        """Have the pods of jobs scheduled by the first gang scheduler that is served, from when one is."""
-        while True:
-            try:
-                gang, self._gang_error = await self._served_gang(), None
-            except KubeError as error:
-                gang, self._gang_error = None, error
-            if gang is None:
-                if self._gang_error is None:
-                    self._gang_is_known.set()
-                await asyncio.sleep(self._discovery_interval if self._gang_is_known.is_set() else _ASK_AGAIN)
-                continue
-            log.info("gang scheduling by %s: jobs of several pods get pod groups", gang.name)
-            known_in_time = asyncio.get_running_loop().call_later(_SYNC_SECONDS, self._give_up_on, gang)
-            try:
-                await self._watch_while_served(gang.kinds, on_synced=self._gang_is_known.set)
-            finally:
-                known_in_time.cancel()
-
-    async def _served_gang(self) -> "_Gang | None":
-        """Return the first gang scheduler all of whose kinds are served, rather one whose objects may be listed.
-
-        Raises:
-            KubeError: the server doesn't say.
-        """
-        forbidden: _Gang | None = None
-        for gang in self._gangs:
-            if await self._are_served(gang.kinds):
-                if await self._may_list(gang.kinds):
-                    return gang
-                forbidden = forbidden or gang
-        return forbidden
-
-    async def _may_list(self, kinds: Sequence[ChildKind]) -> bool:
-        """Return whether this controller has the right to list the objects of these kinds."""
-        for path in (kind.resource.path(children.namespace) for kind in kinds for children in self._children):
-            try:
-                await self._client.get(path, {"limit": 1}, shape=AnyList)
-            except ApiError as error:
-                if error.code == _FORBIDDEN:
-                    log.info("another gang scheduler is looked for: %s", error)
-                    return False
-        return True
-
-    async def _wait_for_gangs(self) -> None:
-        """Wait until it is known whether jobs get pod groups; work without where the server answers and doesn't say.
-
-        While it doesn't answer at all, no job can be run either.
-        """
-        while not self._gang_is_known.is_set():
-            try:
-                async with asyncio.timeout(_SYNC_SECONDS):
-                    await self._gang_is_known.wait()
-            except TimeoutError:
-                error = self._gang_error
-                if isinstance(error, ApiError | InvalidAnswerError):
-                    log.warning("whether a gang scheduler is served is unknown, and jobs get no pod groups: %s", error)
-                    self._gang_is_known.set()
-                elif error is not None:
-                    log.warning("still waiting for the server to say whether it has a gang scheduler: %s", error)
-
-    def _give_up_on(self, gang: "_Gang") -> None:
-        """Start work without pod groups where they can't be listed."""
-        if not self._gang_is_known.is_set():
-            log.warning(
-                "pod groups of %s can't be listed, and jobs get none until they can: may this controller list and"
-                " watch them? (docs/gpus.md)",
-                gang.name,
-            )
-            self._gang_is_known.set()
-
-    async def _watch_while_served(
-        self, kinds: Sequence[ChildKind], *, on_synced: Callable[[], None] = lambda: None
-    ) -> None:
-        """Watch children of served kinds until one no longer is; call `on_synced` when the caches have synced."""
-        names = ", ".join(str(kind.resource) for kind in kinds)
-        log.info("%s are served: jobs get them", names)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                watching = [tasks.create_task(self._watch_children(of, kinds, on_synced)) for of in self._children]
-                await until_gone(partial(self._are_served, kinds), self._discovery_interval)
-                for task in watching:
-                    task.cancel()
-        finally:
-            for children in self._children:
-                for kind in kinds:
-                    children.end(kind)
-        log.info("%s are no longer served: jobs get none", names)
-
-    async def _are_served(self, kinds: Sequence[ChildKind]) -> bool:
-        for kind in kinds:
-            if not await is_served(self._client, kind.resource):
-                return False
-        return True
-
-    async def _watch_children(
-        self, children: WatchedChildren, kinds: Sequence[ChildKind], on_synced: Callable[[], None]
-    ) -> None:
-        """Fill the caches of served kinds, and reconcile jobs with them once they have synced."""
-        reflectors = [children.begin(kind) for kind in kinds]
-        async with asyncio.TaskGroup() as tasks:
-            for reflector in reflectors:
-                self._keep(tasks, f"reflector {reflector.resource}", reflector.run)
-            for reflector in reflectors:
-                await reflector.synced.wait()
-            for kind in kinds:
-                children.caches.serve(kind, served=True)
-            if all(kind in each.caches.served for each in self._children for kind in kinds):
-                on_synced()
-            self._reconcile_all()
 
     def _reconcile_all(self) -> None:
         """Enqueue every job, if this process leads."""
@@ -433,13 +322,6 @@ class Controller:
         return self._reconcilers.get((resource, watched)) if watched in self._begun else None
 
 
-class _Gang(NamedTuple):
-    """Gang scheduler by name, with its rows in the table of child kinds."""
-
-    name: str
-    kinds: tuple[ChildKind, ...]
-
-
 def _served(children: WatchedChildren) -> Sequence[ChildKind]:
     return children.caches.served
 
@@ -447,7 +329,7 @@ def _served(children: WatchedChildren) -> Sequence[ChildKind]:
 async def _wait_for(reflector: Reflector[Any]) -> None:
     while True:
         try:
-            async with asyncio.timeout(_SYNC_SECONDS):
+            async with asyncio.timeout(SYNC_SECONDS):
                 await reflector.synced.wait()
                 return
         except TimeoutError:

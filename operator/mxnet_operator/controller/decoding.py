@@ -14,6 +14,7 @@ from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.job_formats import Format
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.types import MXJob, MXJobSpec, MXJobStatus, ObjectMeta, RunPolicy
+from mxnet_operator.controller.memory import Decoded, JobMemory
 
 
 class JobRead(msgspec.Struct, frozen=True):
@@ -33,15 +34,6 @@ class JobRead(msgspec.Struct, frozen=True):
     mistakes: tuple[str, ...] = ()
 
 
-class _Known(msgspec.Struct, frozen=True):
-    """Decoding results that hold as long as a job's spec does."""
-
-    uid: str
-    generation: int
-    format: Format
-    mistakes: tuple[str, ...]
-
-
 class _Header(msgspec.Struct, frozen=True):
     """Fields that even a job has that can't be decoded."""
 
@@ -49,23 +41,18 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 class Reader:
-    """Decoder of the jobs of one kind, with a cache by generation."""
+    """Decoder of the jobs of one kind."""
 
     def __init__(self, kind: Kind) -> None:
-        """Create a decoder with an empty cache."""
+        """Create a decoder."""
         self._kind = kind
-        self._known: dict[str, _Known] = {}
 
-    def forget(self, key: str) -> None:
-        """Drop the cached results of a deleted job."""
-        self._known.pop(key, None)
-
-    def read(self, key: str, raw: bytes) -> JobRead:
-        """Return the decoded job with this key."""
+    def read(self, raw: bytes, memory: JobMemory) -> JobRead:
+        """Return a decoded job; what holds for its generation is kept in the job's memory."""
         metadata = msgspec.json.decode(raw, type=_Header).metadata
-        known = self._known.get(key)
+        known = memory.decoded
         if known is None or (known.uid, known.generation) != (metadata.uid, metadata.generation):
-            known = self._known[key] = _recognise(metadata, msgspec.json.decode(raw))
+            known = memory.decoded = _recognise(metadata, msgspec.json.decode(raw))
         if known.format is not V1:
             return self._read_other(metadata, known, msgspec.json.decode(raw))
         try:
@@ -76,7 +63,7 @@ class Reader:
         runs = self._remains(job.metadata, job.status, msgspec.json.decode(raw)) if known.mistakes else job
         return JobRead(job.metadata, job.status, V1, job, None, runs, known.mistakes)
 
-    def _read_other(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any]) -> JobRead:
+    def _read_other(self, metadata: ObjectMeta, known: Decoded, manifest: dict[str, Any]) -> JobRead:
         stored = manifest.get("status") or {}
         try:
             status = job_formats.status_from_wire(known.format, stored)
@@ -90,7 +77,7 @@ class Reader:
         job = msgspec.structs.replace(meant, metadata=metadata, status=status, **own)
         return JobRead(metadata, status, known.format, manifest, stored, job)
 
-    def _malformed(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any], error: Exception) -> JobRead:
+    def _malformed(self, metadata: ObjectMeta, known: Decoded, manifest: dict[str, Any], error: Exception) -> JobRead:
         stored = manifest.get("status") or {}
         try:
             status = job_formats.status_from_wire(known.format, stored)
@@ -121,6 +108,6 @@ def _ending_policy(spec: Any) -> RunPolicy:
     return msgspec.convert(well_formed, RunPolicy)
 
 
-def _recognise(metadata: ObjectMeta, manifest: dict[str, Any]) -> _Known:
+def _recognise(metadata: ObjectMeta, manifest: dict[str, Any]) -> Decoded:
     mistakes = tuple(error.message for error in job_formats.errors(manifest))
-    return _Known(metadata.uid, metadata.generation, job_formats.format_of(manifest), mistakes)
+    return Decoded(metadata.uid, metadata.generation, job_formats.format_of(manifest), mistakes)

@@ -15,13 +15,13 @@ from mxnet_operator.controller.children import KINDS, ChildKind, Patch
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.fair_semaphore import FairSemaphore
-from mxnet_operator.controller.projection import has_watched_label
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan.actions import (
     Action,
-    ChangeQueue,
+    AnnotatePod,
+    ChangeChild,
     CreateChild,
     CreatePod,
     DeleteChild,
@@ -30,13 +30,12 @@ from mxnet_operator.plan.actions import (
     Event,
     ReleaseChild,
     RestoreLabels,
-    SetGangMember,
     StopPod,
     SuspendJob,
     TouchChild,
 )
-from mxnet_operator.plan.ownership import Found, Holder, holder_of_name
-from mxnet_operator.plan.rejection import RejectedCreation
+from mxnet_operator.plan.rejection import Found, Holder, RejectedCreation, holder_of_name
+from mxnet_operator.readers.metadata import has_watched_label
 
 _DROPPED: Final = "FieldDropped"
 _NO_HOOK: Final = "FailFastHookMissing"
@@ -52,7 +51,7 @@ _NO_MX_CONFIG: Final = (
 )
 
 _Deletion = DeletePod | DeleteChild | DeleteJob
-_Change = StopPod | RestoreLabels | SetGangMember | ReleaseChild | TouchChild | ChangeQueue | SuspendJob
+_Change = StopPod | RestoreLabels | AnnotatePod | ReleaseChild | TouchChild | ChangeChild | SuspendJob
 _Ending = _Deletion | _Change
 
 
@@ -71,7 +70,7 @@ class Outcome:
         if self.rejected is None or (rejected.is_final and not self.rejected.is_final):
             self.rejected = rejected
 
-    def tell(self, reason: str, message: str) -> None:
+    def add_warning(self, reason: str, message: str) -> None:
         """Record a Warning Event, once however often it occurs."""
         self.events[Event("Warning", reason, message)] = None
 
@@ -115,7 +114,7 @@ class Executor:
             of_kind = (action for action in children if type(action) is kind.create)
             await asyncio.gather(*(self._create(job, action, outcome) for action in of_kind))
         if pods and not has_mx_config(job):
-            outcome.tell("MXConfigTooLong", _NO_MX_CONFIG)
+            outcome.add_warning("MXConfigTooLong", _NO_MX_CONFIG)
         has_hook = await self._provide_hook(job, pods, outcome)
         if outcome.error is None:
             await asyncio.gather(
@@ -134,7 +133,9 @@ class Executor:
             return False
         failing_fast = next((name for name in wanting if TYPES[name].fails_fast), None)
         if failing_fast and not wanting[failing_fast]:
-            outcome.tell(_NO_HOOK, f"{failing_fast}: the template names no command to put the hook before. {_REMEDY}")
+            outcome.add_warning(
+                _NO_HOOK, f"{failing_fast}: the template names no command to put the hook before. {_REMEDY}"
+            )
         if not any(wanting.values()):
             return False
         try:
@@ -144,7 +145,7 @@ class Executor:
             outcome.error = error
             return False
         if problem and failing_fast and wanting[failing_fast]:
-            outcome.tell(_NO_HOOK, f"{failing_fast}: {problem}. {_REMEDY}")
+            outcome.add_warning(_NO_HOOK, f"{failing_fast}: {problem}. {_REMEDY}")
         return not problem
 
     async def _create(
@@ -170,7 +171,7 @@ class Executor:
             except KubeError as error:
                 outcome.error = outcome.error or error
             for text in warnings:
-                outcome.tell("ServerWarning", f"{manifest['kind']}: {text}")
+                outcome.add_warning("ServerWarning", f"{manifest['kind']}: {text}")
 
     def _kind_of(self, action: Action) -> ChildKind:
         """Return the kind of child that an action is about.
@@ -193,7 +194,7 @@ class Executor:
         describe = [created.dropped] if created.rule else [kind.dropped_of_pod for kind in self._served()]
         for dropped in describe:
             if dropped is not None and (words := dropped(job, stored)):
-                outcome.tell(_DROPPED, words)
+                outcome.add_warning(_DROPPED, words)
 
     async def _check_existing(
         self,

@@ -46,7 +46,3 @@ class OwnWrites:
                 return f"{resource} at version {version}"
         del self._written[job]
         return ""
-
-    def forget(self, job: str) -> None:
-        """Drop the expectations of a deleted job."""
-        self._written.pop(job, None)

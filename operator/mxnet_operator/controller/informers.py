@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import Kind
-from mxnet_operator.client.resources import key_of, resource_of
+from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import ChildKind
-from mxnet_operator.controller.projection import Child, JobRecord, project_job
+from mxnet_operator.controller.projection import JobRecord, project_job
+from mxnet_operator.integrations.child_kinds import Child
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
@@ -27,12 +28,12 @@ class WatchedJobs:
 
     def __init__(self, client: Client, kind: Kind, namespace: str | None, changed: JobChanged) -> None:
         """Create an informer that sends no request before its reflector runs; no namespace means all."""
-        self.resource = resource_of(kind)
+        self._kind, self.resource = kind, resource_of(kind)
         self.cache: Indexer[JobRecord] = Indexer()
 
         def on_change(old: JobRecord | None, new: JobRecord | None) -> None:
             if record := new or old:
-                changed(key_of(self.resource, record.key), old, new)
+                changed(kind.job_key(record.key), old, new)
 
         self.reflector = Reflector(
             client, self.resource, self.cache, project_job, on_change, namespace=namespace, page=_JOBS_AT_ONCE
@@ -41,7 +42,7 @@ class WatchedJobs:
     @property
     def keys(self) -> list[str]:
         """Keys of all cached jobs."""
-        return [key_of(self.resource, job) for job in self.cache]
+        return [self._kind.job_key(job) for job in self.cache]
 
 
 class WatchedChildren:
@@ -61,6 +62,10 @@ class WatchedChildren:
     def reflectors(self) -> tuple[Reflector[Any], ...]:
         """Reflectors of all kinds that are watched."""
         return (*self.needed, *self._optional.values())
+
+    def reflector(self, kind: ChildKind) -> Reflector[Any] | None:
+        """Return the reflector of an optional kind; None while that isn't watched."""
+        return self._optional.get(kind)
 
     def begin(self, kind: ChildKind) -> Reflector[Any]:
         """Return a new reflector, to be run, for an optional kind that is served now."""

@@ -2,44 +2,27 @@
 
 import sys
 import zlib
-from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.api.status_size import shortened
-from mxnet_operator.client.resources import key_of, resource_of
-from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan import ChildView, PodView, QueueWorkload, ServiceView
+from mxnet_operator.integrations.child_kinds import Child, project_metadata
+from mxnet_operator.plan import PodView, ServiceView
 from mxnet_operator.readers.durations import after
-from mxnet_operator.readers.kueue import WorkloadSpec, WorkloadStatus
+from mxnet_operator.readers.metadata import Meta, has_watched_label, job_of
 from mxnet_operator.readers.pods import (
     STOP,
     Condition,
     PodStatus,
-    Time,
     Wire,
     end_of,
     ended_without_container,
     main_state,
     waiting_of,
 )
-
-V = TypeVar("V")
-C = TypeVar("C", bound=ChildView)
-
-
-class Child(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """Cached child, with the key of the job that it belongs to."""
-
-    job: str
-    """Key of the job, as `controller.resources.key_of` makes it."""
-    view: V
-
 
 LARGEST_BODY: Final = 16 * 1024
 """Maximum bytes of a cached job: a larger one is read when it is reconciled, so that none takes all the memory."""
@@ -63,40 +46,14 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
         return zlib.decompress(self.body) if self.body is not None and self.body[:1] != b"{" else self.body
 
 
-class _Owner(Wire, frozen=True):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
-
-
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
     replica: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.REPLICA_ANNOTATION)
-    gang: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_ANNOTATION)
     gang_member: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_MEMBER_ANNOTATION)
     gang_priority: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_PRIORITY_ANNOTATION)
-    asks_for: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.ASKS_FOR_ANNOTATION)
 
 
-class _Meta(Wire, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] | None = None
+class _Meta(Meta, frozen=True):
     annotations: _Annotations | None = None
-    owner_references: list[_Owner] | None = None
-    creation_timestamp: Time | None = None
-    deletion_timestamp: Time | None = None
-    deletion_grace_period_seconds: int | None = None
-    finalizers: list[str] | None = None
-
-
-class _Workload(Wire, frozen=True):
-    metadata: _Meta
-    spec: WorkloadSpec = WorkloadSpec()
-    status: WorkloadStatus = WorkloadStatus()
 
 
 class _PodSpec(Wire, frozen=True):
@@ -113,11 +70,10 @@ class _Pod(Wire, frozen=True):
 
 
 class _Object(Wire, frozen=True):
-    metadata: _Meta
+    metadata: Meta
 
 
 _pods: Final = msgspec.json.Decoder(_Pod)
-_workloads: Final = msgspec.json.Decoder(_Workload)
 _objects: Final = msgspec.json.Decoder(_Object)
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -148,58 +104,11 @@ def project_service(raw: msgspec.Raw) -> Child[ServiceView] | None:
     return project_metadata(raw, ServiceView)
 
 
-def project_metadata(raw: msgspec.Raw, view: type[C]) -> Child[C] | None:
-    """Return a child of which only the metadata matter, for the cache; None if no job controls it."""
-    meta = _objects.decode(raw).metadata
-    job = _job_of(meta)
-    if job is None:
-        return None
-    key, uid = job
-    child = view(
-        name=meta.name,
-        uid=meta.uid,
-        owner_uid=uid,
-        deleting=meta.deletion_timestamp is not None,
-        fingerprint=meta.annotations.gang if meta.annotations is not None else "",
-        finalizers=tuple(map(sys.intern, meta.finalizers or ())),
-    )
-    return Child(key, child)
-
-
-def project_queue_workload(raw: msgspec.Raw) -> Child[QueueWorkload] | None:
-    """Return a Kueue Workload for the cache; None if no job controls it."""
-    workload = _workloads.decode(raw)
-    meta, status = workload.metadata, workload.status
-    job = _job_of(meta)
-    if job is None:
-        return None
-    admission = status.admission
-    view = QueueWorkload(
-        name=meta.name,
-        uid=meta.uid,
-        owner_uid=job[1],
-        deleting=meta.deletion_timestamp is not None,
-        resource_version=meta.resource_version,
-        asks_for=meta.annotations.asks_for if meta.annotations is not None else "",
-        active=workload.spec.active,
-        cluster_queue=admission.cluster_queue if admission is not None else "",
-        assignments=tuple(admission.pod_set_assignments or ()) if admission is not None else (),
-        checks=tuple(status.admission_checks or ()),
-        conditions=tuple(status.conditions or ()),
-    )
-    return Child(job[0], view)
-
-
-def has_watched_label(labels: Mapping[str, str] | None) -> bool:
-    """Return whether an object with these labels has the one by which children are watched."""
-    return (labels or {}).get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
-
-
 def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     """Return a pod for the cache; None if no job controls it, or nothing says which replica it is."""
     pod = _pods.decode(raw)
     meta, status = pod.metadata, pod.status
-    job = _job_of(meta)
+    job = job_of(meta)
     replica = _replica_of(meta, job[0]) if job is not None else None
     if job is None or replica is None:
         return None
@@ -289,17 +198,3 @@ def _removal_requested_at(meta: _Meta, disrupted: Condition | None) -> datetime 
     """Return when the pod was deleted or disrupted, whichever came first."""
     asked = (_deleted_at(meta), disrupted.last_transition_time if disrupted is not None else None)
     return min((time for time in asked if time is not None), default=None)
-
-
-def _job_of(meta: _Meta) -> tuple[str, str] | None:
-    """Return the key and the uid of the job that controls a child."""
-    for owner in meta.owner_references or ():
-        if owner.controller and (resource := _resource(owner.api_version, owner.kind)) is not None:
-            return sys.intern(key_of(resource, f"{meta.namespace}/{owner.name}")), sys.intern(owner.uid)
-    return None
-
-
-@lru_cache(maxsize=64)
-def _resource(api_version: str, kind: str) -> Resource | None:
-    known = kind_of(api_version, kind)
-    return None if known is None else resource_of(known)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -20,31 +20,25 @@ from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fair_semaphore import IN_FLIGHT
 from mxnet_operator.controller.leases import Leases
+from mxnet_operator.controller.memory import JobMemory
 from mxnet_operator.controller.merge_patch import merge_patch
-from mxnet_operator.controller.nodes import node_views
-from mxnet_operator.controller.pod_lists import labelled_pods, lags_behind, owned_pods
-from mxnet_operator.controller.pollers import Pollers
 from mxnet_operator.controller.projection import JobRecord
-from mxnet_operator.controller.queues import QueueReader
+from mxnet_operator.controller.reads import lags_behind, observe_more, owned_pods
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
-from mxnet_operator.controller.workflows import Workflows
-from mxnet_operator.kube.answers import Stored
+from mxnet_operator.integrations.child_kinds import KindsState
+from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import WriteFencedError
 from mxnet_operator.plan import (
+    Effects,
     Observed,
-    Plan,
     Policy,
-    QueueSystem,
+    Reads,
     creation_rejected,
-    may_have_unlabelled_pods,
-    nodes_in_doubt,
     plan,
     reject,
-    relies_on_absence,
-    relies_on_record,
     with_attempt_created,
 )
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, SuspendJob
@@ -73,7 +67,7 @@ class Reconciler:
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
         leases: Leases | None = None,
-        queues: Callable[[], QueueSystem] = QueueSystem,
+        integrations: Sequence[tuple[Integration, Callable[[], KindsState]]] = (),
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -81,7 +75,8 @@ class Reconciler:
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue; `statuses` is shared by all reconcilers.
+        Each of `integrations` comes with a function that returns whether the server serves its kinds; `statuses` is
+        shared by all reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -95,17 +90,35 @@ class Reconciler:
         self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
         self._reader = Reader(kind)
+        self._memories: dict[str, JobMemory] = {}
+        """What is remembered of each job that exists, by key."""
         self._policy = policy or Policy()
-        self._workflows = Workflows(client, self._recorder, clock)
-        self._pollers = Pollers(client, self._recorder, self._workflows, clock)
+        self._policies = tuple(each.policy for each, _ in integrations)
+        readers = (self._reader_of(each, state, clock) for each, state in integrations)
+        self._readers = tuple(reader for reader in readers if reader is not None)
         self._leases = leases or Leases()
         self._statuses = statuses or StatusWriter()
-        self._queues = QueueReader(client, children, queues, clock)
         self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now=now, clock=clock)
+
+    def _reader_of(
+        self, integration: Integration, state: Callable[[], KindsState], clock: Callable[[], float]
+    ) -> JobReader | None:
+        own = {kind.resource for choice in integration.choices for kind in choice}
+        return integration.reader(
+            Surroundings(
+                client=self._client,
+                record=self._recorder.record,
+                children=self._children.children,
+                served=lambda: tuple(kind for kind in self._children.served if kind.resource in own),
+                state=state,
+                clock=clock,
+            )
+        )
 
     def begin(self) -> None:
         """Begin a term of leadership: measurements of an earlier one no longer count."""
-        self._leases.begin()
+        for memory in self._memories.values():
+            memory.begin_term()
 
     async def reconcile(self, key: str, *, on_long: Callable[[], None] = lambda: None) -> timedelta | None:
         """Reconcile the job `namespace/name`; return when to requeue it even if nothing changes.
@@ -117,27 +130,26 @@ class Reconciler:
             Exception: the job can't be handled, and says so by now.
         """
         record = self._jobs.get(key)
-        if record is None:
-            self._writes.forget(key)
-            self._statuses.forget_job(self._resource, self._status_path(key))
-            self._reader.forget(key)
-            self._workflows.forget(key)
-            self._leases.forget(key)
-            self._errors.forget(key)
-            return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
             return REQUEUE_AFTER
+        if record is None:
+            self._statuses.forget_job(self._resource, self._status_path(key))
+            self._memories.pop(key, None)
+            for reader in self._readers:
+                reader.forget(key)
+            return None
+        memory = self._memories.setdefault(key, JobMemory())
         raw = record.raw or await self._large(key)
         if raw is None:
             return REQUEUE_AFTER  # It is gone, and the watch will say so.
         try:
-            again = await self._reconcile(key, raw, on_long)
+            again = await self._reconcile(key, raw, memory, on_long)
         except WriteFencedError:
             raise
         except Exception as error:
             if not is_stale(error):
-                await self._errors.report(key, raw, error)
+                await self._errors.report(key, raw, error, memory)
             raise
         self._statuses.forget_job(self._resource, self._status_path(key))
         return again
@@ -151,8 +163,10 @@ class Reconciler:
         found = await self._client.find(self._resource.path(namespace, name))
         return None if found is None else msgspec.json.encode(found)
 
-    async def _reconcile(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
-        read = self._reader.read(key, raw)
+    async def _reconcile(
+        self, key: str, raw: bytes, memory: JobMemory, on_long: Callable[[], None]
+    ) -> timedelta | None:
+        read = self._reader.read(raw, memory)
         if read.job is None:
             running = await self._has_running_pods(read)
             decided = reject(
@@ -165,12 +179,18 @@ class Reconciler:
             )
             await self._conclude(read, decided)
             return decided.requeue_after
-        over = await self._workflows.why_over(key, read.job, raw)
-        decided = await self._decide(read.job, over, self._leases.left(key, read.job))
+        observed = msgspec.structs.replace(
+            self._children.observed(read.job.metadata.uid),
+            pods_lag=lags_behind(self._children.pods, read.job),
+            lease_left=self._leases.left(memory, read.job),
+        )
+        for reader in self._readers:
+            observed = await reader.observe(read.job, raw, observed)
+        decided = await self._decide(read.job, observed)
         again = await self._carry_out(read, read.job, decided, on_long)
-        at_pollers = await self._pollers.check(read.job)
-        await self._errors.clear(key, raw)
-        return min((each for each in (again, at_pollers) if each is not None), default=None)
+        later = [again, *[await reader.after(read.job) for reader in self._readers]]
+        await self._errors.clear(key, raw, memory)
+        return min((each for each in later if each is not None), default=None)
 
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
@@ -179,37 +199,14 @@ class Reconciler:
             pods = await owned_pods(self._client, read.metadata)
         return any(pod.phase not in ENDED for pod in pods)
 
-    async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> Plan:
-        observed = msgspec.structs.replace(
-            self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
-        )
-        observed = await self._queues.observed(job, observed)
-        if may_have_unlabelled_pods(job):
-            observed = msgspec.structs.replace(observed, pods=await owned_pods(self._client, job.metadata))
-            decided = await self._plan(job, observed)
-        else:
-            decided = await self._plan(job, observed)
-            if decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided)):
-                observed = msgspec.structs.replace(observed, pods=await labelled_pods(self._client, job.metadata))
-                decided = await self._plan(job, observed)
-        if relies_on_record(decided) and await self._is_outdated(job):
-            return Plan(requeue_after=REQUEUE_AFTER)  # Its event is on the way.
-        return decided
-
-    async def _is_outdated(self, job: MXJob) -> bool:
-        """Return whether the server has another version of the job than the cache, or none."""
-        path = self._resource.path(job.metadata.namespace, job.metadata.name)
-        stored = await self._client.find(path, shape=Stored)
-        return stored is None or bool(stored["metadata"]["resourceVersion"] != job.metadata.resource_version)
-
-    async def _plan(self, job: MXJob, observed: Observed) -> Plan:
-        now = self._now()
-        if doubtful := nodes_in_doubt(job, observed, now, self._policy):
-            observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
-        return plan(job, observed, now, self._policy)
+    async def _decide(self, job: MXJob, observed: Observed) -> Effects:
+        rules, now = self._children.rules, self._now()
+        while isinstance(answer := plan(job, observed, now, self._policy, rules, integrations=self._policies), Reads):
+            observed = await observe_more(self._client, self._resource, job, observed, answer)
+        return answer
 
     async def _carry_out(
-        self, read: JobRead, job: MXJob, decided: Plan, on_long: Callable[[], None]
+        self, read: JobRead, job: MXJob, decided: Effects, on_long: Callable[[], None]
     ) -> timedelta | None:
         started, left = decided.job, decided.pods_left
         if not decided.actions or started is None:
@@ -234,7 +231,7 @@ class Reconciler:
             raise outcome.error
         return decided.requeue_after
 
-    async def _conclude(self, read: JobRead, decided: Plan, *, pods_left: bool = False) -> None:
+    async def _conclude(self, read: JobRead, decided: Effects, *, pods_left: bool = False) -> None:
         """Write the status, if it is new and the job unchanged since the plan; then post the Events."""
         job, status = read.metadata, decided.status
         if status is None and read.format.has_phases and conditions.is_terminal(read.status):
@@ -259,7 +256,7 @@ class Reconciler:
         return self._resource.path(namespace, name, "status")
 
 
-def ends_job(decided: Plan) -> bool:
+def ends_job(decided: Effects) -> bool:
     """Return whether the plan deletes or suspends the job itself."""
     return any(isinstance(action, (DeleteJob, SuspendJob)) for action in decided.actions)
 

@@ -16,6 +16,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.memory import JobMemory
 from mxnet_operator.controller.status_writer import OutdatedCRDError
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
@@ -33,13 +34,6 @@ _OVERLOADED: Final = frozenset({429, 503, 504})
 _PACKAGE: Final = "mxnet_operator"
 
 log = logging.getLogger(__name__)
-
-
-class _Failing(msgspec.Struct):
-    """Consecutive failures of a job, and when the last one was reported."""
-
-    failures: int = 0
-    written: float | None = None
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -60,42 +54,36 @@ class ReconcileErrors:
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create a reporter without failures; `now` is UTC, for conditions, and `clock` measures intervals."""
+        """`now` is UTC, for conditions, and `clock` measures intervals."""
         self._client = client
         self._resource = resource
         self._writes = writes
         self._recorder = recorder
         self._now = now
         self._clock = clock
-        self._failing: dict[str, _Failing] = {}
 
-    def forget(self, key: str) -> None:
-        """Drop the failures of a deleted job."""
-        self._failing.pop(key, None)
-
-    async def report(self, key: str, raw: bytes, error: Exception) -> None:
+    async def report(self, key: str, raw: bytes, error: Exception, memory: JobMemory) -> None:
         """Report a failure, unless the job's status says so already; a server's response only once it persists."""
-        failing = self._failing.setdefault(key, _Failing())
-        failing.failures += 1
+        memory.failures += 1
         stored = msgspec.json.decode(raw, type=_Stored)
         current = _conditions(stored.status)
         now, at = self._now().replace(microsecond=0), self._clock()
         may_pass = isinstance(error, KubeError) and not isinstance(error, OutdatedCRDError)
-        if may_pass and (failing.failures < FAILURES_BEFORE_REPORT or not _is_news(error, current)):
+        if may_pass and (memory.failures < FAILURES_BEFORE_REPORT or not _is_news(error, current)):
             return
-        if failing.written is not None and at - failing.written < AT_MOST_EVERY:
+        if memory.failure_written is not None and at - memory.failure_written < AT_MOST_EVERY:
             return
         why, message = _words(error)
         changed = reconcile_failed(stored.metadata.name, current, why, message, now)
         if changed == current:
             return
-        failing.written = at
+        memory.failure_written = at
         await self._write(key, stored.metadata, changed)
         await self._recorder.record(stored.metadata, Event("Warning", conditions.RECONCILE_ERROR, message))
 
-    async def clear(self, key: str, raw: bytes) -> None:
+    async def clear(self, key: str, raw: bytes, memory: JobMemory) -> None:
         """Clear the report, if there is one: the job is reconciled again."""
-        self._failing.pop(key, None)
+        memory.failures, memory.failure_written = 0, None
         if conditions.RECONCILE_ERROR.encode() not in raw or self._writes.unseen(key):
             return  # What was just written changes the job, and it comes again.
         stored = msgspec.json.decode(raw, type=_Stored)

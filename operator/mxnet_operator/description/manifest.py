@@ -17,6 +17,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.job_formats import format_of
+from mxnet_operator.api.queue_labels import QUEUE_LABEL
 from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import SECONDS, DescriptionError, given_fields, role_of
@@ -164,7 +165,7 @@ def _with_job_fields(job: Object, given: Object) -> Object:
         if given.get(field) is not None:
             policy[name] = _in_seconds(given[field]) if field in SECONDS else given[field]
     if given.get("queue_name"):
-        patch["labels"] = {**patch.get("labels", {}), names.QUEUE_LABEL: given["queue_name"]}
+        patch["labels"] = {**patch.get("labels", {}), QUEUE_LABEL: given["queue_name"]}
     spec = job.get("spec")
     if isinstance(spec, dict):
         # kubeflow-training 1.8.1 can't list a v1 job without one.

@@ -1,12 +1,12 @@
-"""Actions that a plan can request: create, stop or delete children, write one status, post Events, and requeue."""
+"""Answers of a plan: what it must read first, or its effects: actions, one status, Events, and when to requeue."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 
 import msgspec
 
+from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.readers.kueue import Placement, QueuePriority, WorkloadCondition
 
 
 class _Named(msgspec.Struct, frozen=True, gc=False):
@@ -25,10 +25,28 @@ class CreateChild(_Named, frozen=True, kw_only=True, gc=False):
 class DeleteChild(msgspec.Struct, frozen=True, gc=False):
     """Delete a child other than a pod, if it still has this uid."""
 
+    needs_fresh_pods: ClassVar[bool] = False
+    """Whether it would be wrong if the job had pods that weren't observed."""
+    needs_newest_job: ClassVar[bool] = False
+    """Whether it would be wrong if the observed job were out of date."""
     propagation: ClassVar[Literal["Background", "Foreground"]] = "Background"
     """Foreground has the server store the object once more before it goes: who watches it sees a change."""
     name: str
     uid: str
+
+
+class ChangeChild(msgspec.Struct, frozen=True, gc=False):
+    """Change a child other than a pod as its kind says, if it still has this uid; each change has a subclass."""
+
+    needs_newest_job: ClassVar[bool] = False
+    """As that of DeleteChild."""
+    name: str
+    uid: str
+
+    @property
+    def needs_fresh_pods(self) -> bool:
+        """As that of DeleteChild."""
+        return False
 
 
 class ReleaseChild(msgspec.Struct, frozen=True, gc=False):
@@ -60,10 +78,8 @@ class CreatePod(msgspec.Struct, frozen=True, gc=False):
     attempt: int
     is_last: bool = False
     """Whether it is created only once the creation of every other pod in the plan is confirmed."""
-    placement: Placement | None = None
-    """Node labels, tolerations and annotations that the job's queue adds to the pod."""
-    priority_class: str = ""
-    """PriorityClass of the pod where its template names none."""
+    additions: tuple[PodAdditions, ...] = ()
+    """What integrations add to the pod, such as the node labels of a queue's quota."""
 
 
 class StopPod(msgspec.Struct, frozen=True, gc=False):
@@ -83,12 +99,13 @@ class RestoreLabels(msgspec.Struct, frozen=True, gc=False):
     attempt: int = 0
 
 
-class SetGangMember(msgspec.Struct, frozen=True, gc=False):
-    """Set a pod's annotation about its gang to `gang_member`, by which the local cluster's scheduler goes."""
+class AnnotatePod(msgspec.Struct, frozen=True, gc=False):
+    """Set an annotation of a pod, if it still has this uid."""
 
     name: str
     uid: str
-    gang_member: str
+    annotation: str
+    value: str
 
 
 class DeletePod(msgspec.Struct, frozen=True, gc=False):
@@ -101,37 +118,6 @@ class DeletePod(msgspec.Struct, frozen=True, gc=False):
 
 class DeleteService(DeleteChild, frozen=True, gc=False):
     """Delete a Service, if it still has this uid."""
-
-
-class CreateQueueWorkload(CreateChild, frozen=True, gc=False):
-    """Create the Kueue Workload by which a job waits in its queue; `asks_for` is a digest of its requests."""
-
-    asks_for: str
-    priority: QueuePriority
-
-
-class ChangeQueueWorkload(msgspec.Struct, frozen=True, gc=False):
-    """Update the requests of a Workload without quota to those of the job as it is now."""
-
-    name: str
-    uid: str
-    resource_version: str
-    asks_for: str
-    priority: QueuePriority
-
-
-class SetQueueConditions(msgspec.Struct, frozen=True, gc=False):
-    """Replace all conditions of a Workload; with `gives_quota_back`, end its admission."""
-
-    name: str
-    uid: str
-    resource_version: str
-    conditions: tuple[WorkloadCondition, ...]
-    gives_quota_back: bool = False
-
-
-class DeleteQueueWorkload(DeleteChild, frozen=True, gc=False):
-    """Delete a Workload, and with it its quota, if it still has this uid."""
 
 
 class DeleteJob(msgspec.Struct, frozen=True, gc=False):
@@ -153,14 +139,13 @@ class SuspendJob(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
 
 
-ChangeQueue = ChangeQueueWorkload | SetQueueConditions
 Action = (
     CreateChild
     | CreatePod
     | StopPod
     | RestoreLabels
-    | SetGangMember
-    | ChangeQueue
+    | AnnotatePod
+    | ChangeChild
     | DeletePod
     | DeleteChild
     | ReleaseChild
@@ -178,8 +163,28 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Result of planning one reconciliation of a job.
+class Report(msgspec.Struct, frozen=True, gc=False):
+    """Change of a condition; one that the job reports already changes nothing."""
+
+    type: str
+    reason: str = ""
+    message: str = ""
+    status: Literal["True", "False", "Absent"] = "True"
+
+
+class Reads(msgspec.Struct, frozen=True, kw_only=True):
+    """What `plan` must know before it decides: caches may lag behind, and there is none of nodes."""
+
+    pods: Literal["", "labelled", "owned"] = ""
+    """List of the job's pods: those with our labels, or all that the job owns."""
+    nodes: tuple[str, ...] = ()
+    """Names of nodes."""
+    newest_job: bool = False
+    """Whether the server has no newer version of the job."""
+
+
+class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What a policy, or all of them, decides for a job.
 
     `status` is the whole new status, or None where nothing in it changes. The end of a job (Succeeded, Failed) and a
     teardown come with no action: stopping what is left waits until they are stored, so that a crash between the two
@@ -187,26 +192,39 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
 
     actions: tuple[Action, ...] = ()
-    status: MXJobStatus | None = None
+    reports: tuple[Report, ...] = ()
+    """Changes of conditions that a policy asks for; `plan` makes the status of them."""
     events: tuple[Event, ...] = ()
     requeue_after: timedelta | None = None
+    status: MXJobStatus | None = None
+    is_final: bool = False
+    """Whether a policy decides alone: no further policy is asked, and what others have decided doesn't count."""
     job: MXJob | None = None
-    """Job that the plan is for: with defaults, and as it was started. None for one that can't be run.
+    """Job that the effects are for: with defaults, and as it was started. None for one that can't be run.
 
-    This field and those below are not part of the request: plans that differ only in them are equal.
+    This field and `pods_left` are not part of the request: effects that differ only in them are equal.
     """
     pods_left: bool = False
-    """Whether pods that this plan, or the clean-up after its terminal condition, deletes are still there."""
+    """Whether pods that these effects, or the clean-up after their terminal condition, delete are still there."""
 
-    gives_back: bool = False
-    """Whether it restarts a healthy job by which pods have nodes, which needs an uncached read of the pods first."""
+    def __add__(self, other: "Effects") -> "Effects":
+        """Return the effects of two policies of which neither is final."""
+        if not (other.actions or other.reports or other.events) and other.requeue_after is None:
+            return self
+        waits = [wait for wait in (self.requeue_after, other.requeue_after) if wait is not None]
+        return Effects(
+            actions=self.actions + other.actions,
+            reports=self.reports + other.reports,
+            events=self.events + other.events,
+            requeue_after=min(waits, default=None),
+        )
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another plan requests the same."""
-        return isinstance(other, Plan) and self._asked == other._asked
+        """Return whether other effects request the same."""
+        return isinstance(other, Effects) and self._asked == other._asked
 
     def __hash__(self) -> int:
-        """Return the hash of what the plan requests."""
+        """Return the hash of what the effects request."""
         return hash(self.actions)
 
     @property

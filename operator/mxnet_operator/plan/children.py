@@ -1,32 +1,31 @@
 """Children of a job other than its pods: which are missing or outdated, and which are deleted at its end.
 
 Pods are judged one by one, and every policy reads them. All other kinds are alike: a job either wants an object or it
-doesn't. So each kind is one `ChildRule`, and `Observed.rules` has those whose kinds the server serves.
+doesn't. So each kind is one `ChildRule`; `plan` is given those whose kinds the server serves.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import Final
 
 import msgspec
 
+from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, TouchChild
+from mxnet_operator.plan.actions import (
+    CreateChild,
+    CreateService,
+    DeleteChild,
+    DeleteService,
+    ReleaseChild,
+    TouchChild,
+)
+from mxnet_operator.plan.observed import ChildView, Observed
 from mxnet_operator.readers.pods import ENDED
 
-if TYPE_CHECKING:
-    from mxnet_operator.plan.observed import Observed
 
-
-class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Observed child of a job other than a pod; each kind has a subclass, with what else its policy reads."""
-
-    name: str
-    uid: str
-    owner_uid: str
-    deleting: bool = False
-    fingerprint: str = ""
-    """Digest of what it was built from, where the kind has one: `CreateChild.fingerprint`."""
-    finalizers: tuple[str, ...] = ()
+class ServiceView(ChildView, frozen=True, kw_only=True, gc=False):
+    """Observed Service of a job."""
 
 
 class ChildRule(msgspec.Struct, frozen=True):
@@ -50,15 +49,23 @@ class ChildRule(msgspec.Struct, frozen=True):
     """Function that returns whether pods may be created while the object is as observed (None: not there yet)."""
 
 
-def missing_children(job: MXJob, observed: "Observed") -> tuple[CreateChild, ...]:
+Rules = tuple[ChildRule, ...]
+
+
+def wanted_services(job: MXJob) -> tuple[CreateService, ...]:
+    """Return the Services of a job with defaults."""
+    return tuple(_services(job))
+
+
+def missing_children(job: MXJob, observed: Observed, rules: Rules) -> tuple[CreateChild, ...]:
     """Return the creations of missing children; pods rely on them, so they come first."""
-    missing = (creation for _, creation, found in _wanted(job, observed) if found is None)
+    missing = (creation for _, creation, found in _wanted(job, observed, rules) if found is None)
     if not _is_placed(observed):
         return tuple(missing)
     return tuple(msgspec.structs.replace(creation, beside_pods=True) for creation in missing)
 
 
-def outdated_children(job: MXJob, observed: "Observed") -> tuple[DeleteChild | ReleaseChild, ...]:
+def outdated_children(job: MXJob, observed: Observed, rules: Rules) -> tuple[DeleteChild | ReleaseChild, ...]:
     """Return the deletions of outdated children, which are created again once they are gone.
 
     Only while no pod has a node: nothing is taken from under a gang that runs.
@@ -67,21 +74,21 @@ def outdated_children(job: MXJob, observed: "Observed") -> tuple[DeleteChild | R
         return ()
     return tuple(
         rule.release(found.name, found.uid) if found.deleting and rule.release else rule.delete(found.name, found.uid)
-        for rule, creation, found in _wanted(job, observed)
+        for rule, creation, found in _wanted(job, observed, rules)
         if found is not None and _is_outdated(creation, found) and (not found.deleting or _is_held(rule, found))
     )
 
 
-def pods_are_admitted(job: MXJob, observed: "Observed") -> bool:
+def pods_are_admitted(job: MXJob, observed: Observed, rules: Rules) -> bool:
     """Return whether what pods rely on exists, or the same plan creates it first, and none of it is replaced."""
     is_placed = _is_placed(observed)
     return all(
         rule.admits(found) and (found is None or is_placed or not (found.deleting or _is_outdated(creation, found)))
-        for rule, creation, found in _wanted(job, observed)
+        for rule, creation, found in _wanted(job, observed, rules)
     )
 
 
-def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[DeleteChild, ...]:
+def child_deletions(observed: Observed, rules: Rules, *, at_the_end: bool = False) -> tuple[DeleteChild, ...]:
     """Return the deletion of every child other than a pod, or only of the ones always deleted `at_the_end`.
 
     Terminating ones are skipped.
@@ -89,27 +96,27 @@ def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[
     has_pods = any(pod.phase not in ENDED for pod in observed.pods)
     return tuple(
         rule.delete(child.name, child.uid)
-        for rule, child in _deletable(observed)
+        for rule, child in _deletable(observed, rules)
         if (rule.goes_at_the_end or not at_the_end) and not (rule.outlives_pods and has_pods)
     )
 
 
-def _deletable(observed: "Observed") -> Iterator[tuple[ChildRule, ChildView]]:
-    for rule in observed.rules:
+def _deletable(observed: Observed, rules: Rules) -> Iterator[tuple[ChildRule, ChildView]]:
+    for rule in rules:
         for child in observed.children:
             if type(child) is rule.view and not child.deleting:
                 yield rule, child
 
 
-def _wanted(job: MXJob, observed: "Observed") -> Iterator[tuple[ChildRule, CreateChild, ChildView | None]]:
+def _wanted(job: MXJob, observed: Observed, rules: Rules) -> Iterator[tuple[ChildRule, CreateChild, ChildView | None]]:
     """Yield each child that the job wants, with its rule and the observed object."""
     existing = {(type(child), child.name): child for child in observed.children}
-    for rule in observed.rules:
+    for rule in rules:
         for creation in rule.wanted(job):
             yield rule, creation, existing.get((rule.view, creation.name))
 
 
-def _is_placed(observed: "Observed") -> bool:
+def _is_placed(observed: Observed) -> bool:
     return any(pod.is_placed for pod in observed.pods)
 
 
@@ -119,3 +126,14 @@ def _is_outdated(creation: CreateChild, found: ChildView) -> bool:
 
 def _is_held(rule: ChildRule, found: ChildView) -> bool:
     return rule.release is not None and bool(found.finalizers)
+
+
+def _services(job: MXJob) -> Iterator[CreateService]:
+    for replica_type, spec in job.spec.mx_replica_specs.items():
+        if TYPES[replica_type].is_root:
+            for index in range(spec.replicas or 0):
+                yield CreateService(names.replica_name(job.metadata.name, replica_type, index), "root")
+    yield CreateService(names.subdomain(job.metadata.name), "replicas")
+
+
+SERVICES: Final = ChildRule(ServiceView, wanted_services, DeleteService)

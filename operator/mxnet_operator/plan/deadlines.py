@@ -10,14 +10,16 @@ import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.early_exit import SAID_AFTER, early_exit
-from mxnet_operator.plan.failure import Failure
+from mxnet_operator.plan.actions import Effects
+from mxnet_operator.plan.failures import Failure
 from mxnet_operator.plan.observed import PodView
-from mxnet_operator.plan.replicas import Outcome, Replica
-from mxnet_operator.plan.shortage import shortage_in_words
+from mxnet_operator.plan.placement import shortage_in_words
+from mxnet_operator.plan.replicas import Replica, ReplicaState
+from mxnet_operator.plan.started import start_time
 from mxnet_operator.plan.starting import CANNOT_START, reason_to_wait
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.success import EARLY_EXIT_SAID_AFTER, early_exit, without_servers
 from mxnet_operator.plan.terminating_pods import where
-from mxnet_operator.plan.tuning import without_servers
 from mxnet_operator.readers.durations import after
 
 _NAMED: Final = 5
@@ -32,23 +34,19 @@ class Deadline(msgspec.Struct, frozen=True):
     failure: Failure
 
 
-def next_deadline(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodView, ...]) -> Deadline | None:
-    """Return the earliest deadline of an unfinished job; None where it has none.
-
-    `terminating` are the pods of an earlier attempt that still exist.
-    """
-    deadlines = (
+def deadlines(state: JobState) -> Failure | Effects:
+    """Return the failure of a job whose earliest deadline is over; else when it will be."""
+    job, replicas, terminating = state.job, state.replicas, state.terminating
+    found = (
         _active(job, replicas),
         _scheduled(job, replicas, terminating),
         _progress(job, replicas, terminating),
         _servers_exited(job, replicas),
     )
-    return min((one for one in deadlines if one is not None), key=lambda one: one.at, default=None)
-
-
-def start_time(status: MXJobStatus) -> datetime | None:
-    """Return when the job became active; None while suspended, though training-operator 1.8.1 kept startTime there."""
-    return None if conditions.is_true(status.conditions, conditions.SUSPENDED) else status.start_time
+    first = min((one for one in found if one is not None), key=lambda one: one.at, default=None)
+    if first is None:
+        return Effects()
+    return first.failure if first.at <= state.now else Effects(requeue_after=first.at - state.now)
 
 
 def _active(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
@@ -68,7 +66,7 @@ def _scheduled(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[Pod
     seconds = policy.schedule_timeout_seconds if policy is not None else None
     if policy is None or not seconds or terminating:
         return None
-    placed = sum(replica.outcome is Outcome.DONE or _has_node(replica) for replica in replicas)
+    placed = sum(replica.state is ReplicaState.DONE or _has_node(replica) for replica in replicas)
     if placed >= min(policy.min_available or len(replicas), len(replicas) + 1):
         return None
     created = [replica.pod.created_at for replica in replicas if replica.pod and replica.pod.created_at]
@@ -100,7 +98,7 @@ def _progress(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodV
         since = _torn_down_at(job.status)
         what = f"pods of the previous attempt are still terminating ({', '.join(map(where, terminating[:_NAMED]))})"
     else:
-        needed = [replica for replica in replicas if replica.outcome is not Outcome.DONE]
+        needed = [replica for replica in replicas if replica.state is not ReplicaState.DONE]
         placed = [replica.pod.placed_at for replica in needed if replica.pod and replica.pod.placed_at]
         since = max(placed) if len(placed) == len(needed) else None
         what = f"{', '.join(replica.label for replica in waiting[:_NAMED])} did not start"
@@ -120,7 +118,7 @@ def _servers_exited(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | Non
     if seconds is None or found is None:
         return None
     message = f"mxjob {job.metadata.name} is failed because it made no progress for {seconds} s: {found.message}"
-    return Deadline(after(found.since, max(seconds, SAID_AFTER.seconds)), Failure(message))
+    return Deadline(after(found.since, max(seconds, EARLY_EXIT_SAID_AFTER.seconds)), Failure(message))
 
 
 def _torn_down_at(status: MXJobStatus) -> datetime | None:

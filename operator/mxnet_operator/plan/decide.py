@@ -1,230 +1,270 @@
-"""Decide what a job needs next: the one place that calls every policy, in their order."""
+"""Decide what a job needs next: an ordered table of policies, and the fold of what each answers."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.actions import DeleteJob, DeletePod, Event, Plan, RestoreLabels, StopPod
-from mxnet_operator.plan.attempt import pods_of_earlier_attempts
-from mxnet_operator.plan.backoff import next_attempt
-from mxnet_operator.plan.begun import is_begun
-from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted
-from mxnet_operator.plan.cleanup import clean_up
-from mxnet_operator.plan.deadlines import next_deadline
-from mxnet_operator.plan.deletion import delete_pod
-from mxnet_operator.plan.failure import Failure
-from mxnet_operator.plan.fixed_replicas import as_started, with_ignored_change
-from mxnet_operator.plan.gang import has_gangs, observed_gang, scheduled_gang
-from mxnet_operator.plan.gang_member import outdated_members
-from mxnet_operator.plan.gang_priority import replaced_for_priority, with_ignored_priority, with_priority_class
-from mxnet_operator.plan.gang_retry import time_until_touched, touched_groups
-from mxnet_operator.plan.give_back import give_back, time_until_given_back
-from mxnet_operator.plan.ignored_changes import ignored_events
-from mxnet_operator.plan.lease import expired, kept_lease
-from mxnet_operator.plan.notices import notices
-from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.page import recording_page, with_page
-from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.queue import (
-    Standing,
-    admission_events,
-    admission_of,
-    finish,
-    placed,
-    queue_of,
-    report_ready,
-    time_until_said,
-    with_admission,
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import (
+    ChangeChild,
+    CreatePod,
+    DeleteChild,
+    Effects,
+    Event,
+    Reads,
+    RestoreLabels,
 )
-from mxnet_operator.plan.replicas import replicas_of
-from mxnet_operator.plan.restart import Teardown, end_of_attempt
-from mxnet_operator.plan.scheduler_grace import success_is_known
+from mxnet_operator.plan.children import SERVICES, Rules, missing_children, outdated_children, pods_are_admitted
+from mxnet_operator.plan.deadlines import deadlines
+from mxnet_operator.plan.failures import (
+    Failure,
+    Teardown,
+    failures,
+    next_attempt,
+    restarting_status,
+    restarts,
+)
+from mxnet_operator.plan.finished import finished, pods_are_left
+from mxnet_operator.plan.integration import IntegrationPolicy, fold
+from mxnet_operator.plan.lease import expired, kept_lease
+from mxnet_operator.plan.notices import noticed
+from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.placement import placement
+from mxnet_operator.plan.replicas import is_begun, last_created, missing_pods, replicas_in
+from mxnet_operator.plan.started import as_started
+from mxnet_operator.plan.starting import starting, unknown_ends
+from mxnet_operator.plan.state import JobState, Standing, state_of
 from mxnet_operator.plan.status import (
     failed_status,
-    restarting_status,
+    recording_page,
     running_status,
     succeeded_status,
     time_to_record,
+    with_page,
 )
-from mxnet_operator.plan.success import has_succeeded
-from mxnet_operator.plan.suspend import suspend
-from mxnet_operator.plan.terminating_pods import await_termination
-from mxnet_operator.plan.topology import missing_pods
-from mxnet_operator.plan.troubles import time_until_trouble, trouble_events
-from mxnet_operator.plan.ttl import time_to_live
-from mxnet_operator.plan.waits import soonest
-from mxnet_operator.plan.workflow import READ_INTERVAL, deleted, goes_with_workflow
+from mxnet_operator.plan.success import Success, early_exits, scheduler_grace, success, success_is_known
+from mxnet_operator.plan.suspend import ignored_changes, suspension
+from mxnet_operator.plan.terminating_pods import terminating_pods
+from mxnet_operator.plan.times import DEFAULT, Policy
 
-_AT_ONCE = timedelta(0)
+_AT_ONCE: Final = timedelta(0)
+_OUTDATED: Final = timedelta(seconds=1)
+"""Requeue delay of a job of which the server has a newer version, whose event is on the way."""
+_STATES: Final = frozenset({conditions.FAILED, conditions.SUCCEEDED, conditions.SUSPENDED})
 
-
-class _Read(msgspec.Struct, frozen=True):
-    """One job as written, with defaults, and as started."""
-
-    asked: MXJob
-    """Job as its user wrote it."""
-    specified: MXJob
-    """Job with defaults."""
-    effective: MXJob
-    """Job with defaults and the replicas it was started with: what runs."""
+Answer = Reads | Effects | Failure | Success | Teardown
+"""Answer of a policy: what it must know first, its effects, or how the attempt ends."""
 
 
-def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> Plan:
-    """Return what a valid job needs next, given its observed children; `now` is UTC.
+def plan(
+    job: MXJob,
+    observed: Observed,
+    now: datetime,
+    policy: Policy = DEFAULT,
+    rules: Rules = (SERVICES,),
+    *,
+    integrations: tuple[IntegrationPolicy, ...] = (),
+) -> Reads | Effects:
+    """Return what a valid job needs next, given its observed children, or what must be read before; `now` is UTC.
 
-    Pure: the same arguments give the same answer, and carrying an answer out twice does no harm.
+    `rules` are those of the kinds of children that the server serves, `integrations` are asked in their order. Pure:
+    the same arguments give the same answer, and carrying an answer out twice does no harm.
     """
-    located = with_page(job, policy)
-    specified = with_defaults(located)
-    read = _Read(located, specified, as_started(specified))
+    asked = with_page(job, policy)
     observed, now = observed.owned_by(job.metadata.uid), now.replace(microsecond=0)
-    decided = recording_page(job, located, _decide(read, observed, now, policy))
-    left = _has_pods_left(read.effective, observed, decided, now)
-    return msgspec.structs.replace(decided, job=read.effective, pods_left=left)
-
-
-def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
-    job = read.asked
     if job.metadata.deletion_timestamp is not None:
-        return Plan()
-    if conditions.is_terminal(job.status):
-        return _finished(read.effective, observed, now)
-    if observed.workflow_over:
-        return deleted(job, observed.workflow_over)
-    lease, left = kept_lease(job), observed.lease_left
-    is_expired = lease is not None and left is not None and left <= _AT_ONCE
-    decided = _unfinished(read, observed, now, policy, expired(job, lease) if lease and is_expired else None)
-    if is_expired:
-        return decided
-    workflow_in = READ_INTERVAL if goes_with_workflow(job) else None
-    requeue_after = soonest(decided.requeue_after, workflow_in, left if lease is not None else None)
-    return msgspec.structs.replace(decided, requeue_after=requeue_after)
+        effective, answer = _effective(asked), Effects()
+    elif conditions.is_terminal(job.status):
+        effective = _effective(asked)
+        answer = finished(effective, observed, rules, now, integrations)
+    else:
+        if may_have_unlabelled_pods(job) and observed.pods_listed != "owned":
+            return Reads(pods="owned")
+        state = state_of(asked, observed, now, policy, rules, integrations=integrations)
+        effective, found = state.job, _unfinished(state)
+        if isinstance(found, Reads):
+            return found
+        answer = found
+    answer = recording_page(job, asked, answer)
+    return _reads_before(effective, observed, answer) or _with_outcome(effective, observed, answer, rules, now)
 
 
-def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, on_expiry: Plan | None) -> Plan:
-    """Return what an unfinished job needs; `on_expiry` ends one whose lease has expired."""
-    job = read.effective
-    if unwatched := [pod for pod in observed.pods if not (pod.is_watched or pod.deleting)]:
-        return Plan(actions=tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index) for pod in unwatched))
-    terminating = pods_of_earlier_attempts(job, observed)
-    present = observed.without(terminating)
-    replicas = replicas_of(job, present)
-    ended = end_of_attempt(job, replicas, len(terminating))
-    admission = admission_of(job, observed)
-    deadline = next_deadline(job, replicas, terminating)
-    is_over = deadline is not None and deadline.at <= now
-    is_stopped = bool(ended or on_expiry or is_over) or admission.standing is Standing.WAITS
-    if (is_stopped and success_is_known(job, replicas)) or (
-        not isinstance(ended, Failure) and has_succeeded(job, replicas, now)
-    ):
-        return _with_status("Normal", succeeded_status(job, replicas, now), job.status)
-    if on_expiry is not None:
-        return on_expiry
-    if isinstance(ended, Failure):
-        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status)
-    if admission.standing is Standing.UNKNOWN:
-        return Plan(requeue_after=admission.requeue_after)
-    if admission.standing is Standing.WAITS:
-        waits = suspend(job, observed, now, policy, admission)
-        noticed = (
-            notices(read.asked, has_gangs=has_gangs(observed), policy=policy)
-            if queue_of(job) and not is_begun(job.status)
-            else ()
-        )
-        return msgspec.structs.replace(waits, events=(*noticed, *waits.events))
-    if isinstance(ended, Teardown):
-        return _with_status("Warning", restarting_status(job, observed, ended, now), job.status)
-    gang = observed_gang(job, observed)
-    complete_in = time_until_given_back(job, gang, replicas, now, policy)
-    if complete_in == _AT_ONCE:
-        return _restarted(job, observed, give_back(job, replicas, policy), now)
-    if (other_pods := replaced_for_priority(job, replicas, policy)) is not None:
-        return _restarted(job, observed, other_pods, now)
-    if deadline is not None and is_over:
-        return _with_status("Warning", failed_status(job, replicas, deadline.failure, now), job.status)
-    scheduled = scheduled_gang(job, observed, policy)
-    status = running_status(job, replicas, now, scheduled)
-    left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
-    reported = with_ignored_change(read.specified, with_admission(left.conditions, admission, now), now)
-    reported = with_ignored_priority(reported, job, replicas, now, policy)
-    status = msgspec.structs.replace(status, conditions=reported)
-    record_in = time_to_record(job.status, status, replicas, now)
-    begin = next_attempt(job, now, policy)
-    waiting = begin is not None and begin > now
-    gets_pods = not waiting and admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
-    return Plan(
-        actions=(
-            *(delete_pod(pod) for pod in terminating if not pod.deleting),
-            *left.deletions,
-            *outdated_children(job, observed),
-            *missing_children(job, observed),
-            *touched_groups(job, present, now),
-            *admission.actions,
-            *report_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
-            *outdated_members(job, present.pods, policy),
-            *(
-                with_priority_class(job, placed(admission, missing_pods(job, replicas, terminating)), policy)
-                if gets_pods
-                else ()
-            ),
-        ),
-        status=status if record_in == _AT_ONCE else None,
-        events=(
-            *(() if is_begun(job.status) else notices(read.asked, has_gangs=has_gangs(observed), policy=policy)),
-            *left.events,
-            *trouble_events(job.status.conditions, reported),
-            *admission_events(job.status.conditions, reported),
-            *ignored_events(left.conditions, reported),
-        ),
-        requeue_after=soonest(
-            record_in if record_in != _AT_ONCE else None,
-            begin - now if begin is not None and waiting else None,
-            deadline.at - now if deadline is not None else None,
-            left.requeue_after,
-            complete_in,
-            admission.requeue_after,
-            time_until_said(reported, admission, now),
-            time_until_touched(job, present, now),
-            time_until_trouble(reported, job, replicas, now, scheduled),
-        ),
-    )
+def may_have_unlabelled_pods(job: MXJob) -> bool:
+    """Return whether an operator before this one began the job: its pods may lack our labels."""
+    status = job.status
+    has_begun = is_begun(status) and status.state != conditions.SUSPENDED and not conditions.is_terminal(status)
+    return has_begun and not status.started_replicas
 
 
-def _restarted(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> Plan:
-    """Return the plan that restarts a job of which nothing has failed."""
-    restart = _with_status("Warning", restarting_status(job, observed, teardown, now), job.status)
-    return msgspec.structs.replace(restart, gives_back=True)
+def _unfinished(state: JobState) -> Reads | Effects:
+    """Return what the policies decide together, or the first one that decides alone."""
+    ties = _ties(state)
+    folded = Effects()
+    for policy in POLICIES:
+        answer = policy(state)
+        if isinstance(answer, Reads):
+            return answer
+        if not isinstance(answer, Effects):
+            return _at_the_end(state, answer, folded, ties)
+        if answer.is_final:
+            return msgspec.structs.replace(answer, requeue_after=(answer + ties).requeue_after)
+        folded += answer
+    status = running_status(state, folded.reports)
+    record_in = time_to_record(state.job.status, status, state.replicas, state.now)
+    if record_in == _AT_ONCE:
+        return msgspec.structs.replace(folded + ties, reports=(), status=status)
+    return msgspec.structs.replace(folded + ties + Effects(requeue_after=record_in), reports=())
 
 
-def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
-    left = time_to_live(job, now)
-    if left is not None and left <= _AT_ONCE:
-        return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
-    actions = (*clean_up(job, observed), *finish(job, observed, now))
-    return Plan(actions=actions, status=_with_state(job.status), requeue_after=left)
-
-
-def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime) -> bool:
-    """Return whether pods of a job that is finished, or that this plan finishes, still exist and are to be deleted."""
-    actions = decided.actions
-    if decided.status is not None and conditions.is_terminal(decided.status):
-        actions = _finished(msgspec.structs.replace(job, status=decided.status), observed, now).actions
-    return any(isinstance(action, DeletePod | StopPod) for action in actions) or any(
-        pod.deleting for pod in observed.pods
-    )
-
-
-def _with_state(status: MXJobStatus) -> MXJobStatus | None:
-    """Return the status of a job that training-operator 1.8.1 finished, with the state that `kubectl get` shows."""
-    return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
-
-
-def _with_status(event_type: Literal["Normal", "Warning"], status: MXJobStatus, before: MXJobStatus) -> Plan:
-    """Return a plan that only writes the status and posts its newest condition as an Event."""
+def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effects, ties: Effects) -> Effects:
+    """Return the effects of the end of an attempt, or of the job, which keeps what was reported of its pods."""
+    if success_is_known(state):
+        end = Success()
+    if isinstance(end, Teardown):
+        folded, status = Effects(), restarting_status(state.job, state.observed, end, state.now)
+    elif isinstance(end, Failure):
+        status = failed_status(state, folded.reports, end)
+    else:
+        status = succeeded_status(state, folded.reports)
     newest = status.conditions[-1]
-    troubles = trouble_events(before.conditions, status.conditions)
-    return Plan(status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))
+    event_type: Literal["Normal", "Warning"] = "Normal" if isinstance(end, Success) else "Warning"
+    event = Event(event_type, newest.reason, newest.message)
+    return msgspec.structs.replace(ties, status=status, events=(*folded.events, event))
+
+
+def _ties(state: JobState) -> Effects:
+    """Return when to check again on what the job goes with, whatever is decided for it: a workflow, a lease."""
+    left, checked = state.observed.lease_left, fold(state, lambda each: each.ties(state))
+    kept_for = left if left is not None and left > _AT_ONCE and kept_lease(state.asked) is not None else None
+    return Effects(requeue_after=None if checked.is_final else checked.requeue_after) + Effects(requeue_after=kept_for)
+
+
+def _ends_with_another(state: JobState) -> Effects:
+    checked = fold(state, lambda each: each.ties(state))
+    return checked if checked.is_final else Effects()
+
+
+def _lease_expired(state: JobState) -> Effects | Success:
+    lease, left = kept_lease(state.asked), state.observed.lease_left
+    if lease is None or left is None or left > _AT_ONCE:
+        return Effects()
+    return Success() if success_is_known(state) else msgspec.structs.replace(expired(state.asked, lease), is_final=True)
+
+
+def _taken_over(state: JobState) -> Effects:
+    """Give the pods of an older operator our labels before anything else: from then on the watch shows them."""
+    pods = [pod for pod in state.observed.pods if not (pod.is_watched or pod.deleting)]
+    labels = tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index) for pod in pods)
+    return Effects(actions=labels, is_final=bool(labels))
+
+
+def _children(state: JobState) -> Effects:
+    job, observed, rules = state.job, state.observed, state.rules
+    return Effects(actions=(*outdated_children(job, observed, rules), *missing_children(job, observed, rules)))
+
+
+def _teardowns(state: JobState) -> Answer:
+    """Tear down an attempt of which nothing has failed, where an integration asks for that."""
+    folded = Effects()
+    for each in state.integrations:
+        answer = each.teardown(state)
+        if not isinstance(answer, Effects):
+            return answer
+        folded += answer
+    return folded
+
+
+def _integrations(state: JobState) -> Effects:
+    asked = fold(state, lambda each: each.running(state))
+    return asked + Effects(requeue_after=state.admission.requeue_after)
+
+
+def _missing_pods(state: JobState) -> Effects:
+    """Create missing pods, once the back-off of a restart is over and the job's admission and children allow."""
+    job = state.job
+    begin = next_attempt(job, state.now, state.policy)
+    if begin is not None and begin > state.now:
+        return Effects(requeue_after=begin - state.now)
+    if state.admission.standing is Standing.HOLDS or not pods_are_admitted(job, state.observed, state.rules):
+        return Effects()
+    creations = missing_pods(job, state.replicas, state.terminating)
+    for each in state.integrations:
+        creations = each.creations(state, creations)
+    return Effects(actions=creations)
+
+
+POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
+    _ends_with_another,
+    _taken_over,
+    placement,
+    starting,
+    early_exits,
+    scheduler_grace,
+    unknown_ends,
+    success,
+    _lease_expired,
+    failures,
+    suspension,
+    restarts,
+    _teardowns,
+    deadlines,
+    noticed,
+    terminating_pods,
+    ignored_changes,
+    _children,
+    _integrations,
+    _missing_pods,
+)
+"""Policies of an unfinished job, in their order: one that decides alone keeps those after it from being asked."""
+
+
+def _reads_before(job: MXJob, observed: Observed, effects: Effects) -> Reads | Effects | None:
+    """Return what to read before the effects, which would be wrong if a cache lagged behind; None where nothing."""
+    if observed.pods_lag and not observed.pods_listed and _relies_on_absence(job, effects):
+        return Reads(pods="labelled")
+    if not _relies_on_record(job, effects) or observed.job_is_newest:
+        return None
+    return Reads(newest_job=True) if observed.job_is_newest is None else Effects(requeue_after=_OUTDATED)
+
+
+def _relies_on_absence(job: MXJob, effects: Effects) -> bool:
+    """Return whether effects would be wrong if the job had pods that weren't observed."""
+    for action in effects.actions:
+        if isinstance(action, CreatePod) and action.attempt > 0:
+            return True
+        if isinstance(action, ChangeChild | DeleteChild) and action.needs_fresh_pods:
+            return True
+    status = effects.status
+    return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
+
+
+def _relies_on_record(job: MXJob, effects: Effects) -> bool:
+    """Return whether effects would be wrong if the cached job were out of date.
+
+    Where they create members of a gang: once pods of a gang have been deleted, only the status records that all of them
+    existed, and until the status records with which restartScope several replicas were started, an edit can make them a
+    gang. And where they take the job from its queue, or have it ask for something else there: a suspension may have
+    ended since, and an edit have been taken back.
+    """
+    actions = effects.actions
+    if any(isinstance(action, ChangeChild | DeleteChild) and action.needs_newest_job for action in actions):
+        return True
+    if not any(isinstance(action, CreatePod) for action in actions):
+        return False
+    return last_created(job) is not None or (replicas_in(job) > 1 and not job.status.started_replicas)
+
+
+def _with_outcome(job: MXJob, observed: Observed, effects: Effects, rules: Rules, now: datetime) -> Effects:
+    """Return effects with the job that they are for, and whether pods of it are left that are to be deleted."""
+    actions: tuple[object, ...] = effects.actions
+    if effects.status is not None and conditions.is_terminal(effects.status):
+        actions = finished(msgspec.structs.replace(job, status=effects.status), observed, rules, now, ()).actions
+    return msgspec.structs.replace(effects, job=job, pods_left=pods_are_left(actions, observed))
+
+
+def _effective(asked: MXJob) -> MXJob:
+    return as_started(with_defaults(asked))

@@ -1,26 +1,33 @@
 """Warnings about a job's manifest, posted once: fields that are overruled, and those without effect here."""
 
 from collections.abc import Iterator
-
-import msgspec
+from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Event
-from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.unused_gpus import unused_gpus
+from mxnet_operator.plan.actions import Effects, Event
+from mxnet_operator.plan.replicas import is_begun
+from mxnet_operator.plan.state import JobState
 
-_OVERRULED = ("restartPolicy", "hostname", "subdomain")
+_GPUS: Final = (names.GPU, names.OLD_GPU, "amd.com/gpu")
+_OVERRULED: Final = ("restartPolicy", "hostname", "subdomain")
 
 
-def notices(job: MXJob, *, has_gangs: bool = False, policy: Policy = DEFAULT) -> tuple[Event, ...]:
-    """Return Warnings about a job as written (before defaults); `has_gangs` where a gang scheduler is served."""
+def noticed(state: JobState) -> Effects:
+    """Post the Warnings about a job that was not begun yet."""
+    if is_begun(state.job.status):
+        return Effects()
+    of_integrations = (event for each in state.integrations for event in each.notices(state))
+    return Effects(events=(*notices(state.asked), *of_integrations))
+
+
+def notices(job: MXJob) -> tuple[Event, ...]:
+    """Return Warnings about a job as written (before defaults)."""
     return (
         *_overruled_by_the_controller(job),
         *_rewritten(job),
         *unused_gpus(job),
-        *_queued_twice(job),
-        *(() if has_gangs else _not_acted_on(job, policy)),
     )
 
 
@@ -44,32 +51,27 @@ def _rewritten(job: MXJob) -> Iterator[Event]:
             yield Event("Warning", "OldGPUResource", message)
 
 
-def _queued_twice(job: MXJob) -> Iterator[Event]:
-    """Yield the Warning for pods with Kueue's own queue label, of which Kueue would count each by itself.
+def unused_gpus(job: MXJob) -> Iterator[Event]:
+    """Yield a Warning for each replica type of a job as written that requests a GPU and never uses it.
 
-    A group of fixed names hangs when one of its pods ends.
+    ps-lite's scheduler and servers, and TVM's tracker, never leave the host's memory. A GPU that they hold keeps the
+    next job waiting.
     """
     for replica_type, spec in job.spec.specs_in_use.items():
-        labels = (spec.template.get("metadata") or {}).get("labels") or {}
-        found = [label for label in (names.QUEUE_LABEL, names.POD_GROUP_LABEL) if label in labels]
-        if found:
-            message = (
-                f"{replica_type}: the template has the label {', '.join(found)}: Kueue then admits pod by pod or by pod"
-                " group, which hangs when a gang is preempted, restarted or deleted while it waits. Remove it, and put"
-                f" {names.QUEUE_LABEL} on the MXJob itself"
+        asked = sorted({name for each in spec.template["spec"]["containers"] for name in _gpus(each)})
+        row = TYPES.get(names.canonical_type(replica_type) or "")
+        if asked and row is not None and not row.computes:
+            yield Event(
+                "Warning",
+                "UnusedGPU",
+                f"{replica_type}: the template asks for {', '.join(asked)}, which a {replica_type} never uses; no other"
+                " pod can use it meanwhile: remove it from this template",
             )
-            yield Event("Warning", "KueuePodGroup", message)
 
 
-def _not_acted_on(job: MXJob, policy: Policy) -> Iterator[Event]:
-    """Yield the fields that only a gang scheduler acts on; scheduleTimeoutSeconds is the controller's own."""
-    scheduling = job.spec.run_policy.scheduling_policy
-    asked = {} if scheduling is None else msgspec.to_builtins(scheduling)
-    why = "this cluster serves no gang scheduler that this controller uses (--gang-scheduling)"
-    acted_on = {"scheduleTimeoutSeconds"}
-    if policy.pods_tell_their_gang:
-        acted_on |= {"minAvailable", "priorityClass"}
-        why = "the local cluster has one queue, and goes by what the pods themselves request"
-    if fields := sorted(set(asked) - acted_on):
-        message = f"Without effect in spec.runPolicy.schedulingPolicy: {', '.join(fields)}, since {why}"
-        yield Event("Warning", "UnsupportedField", message)
+def _gpus(container: dict[str, Any]) -> Iterator[str]:
+    resources = container.get("resources") or {}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    for name, amount in amounts.items():
+        if (name in _GPUS or name.startswith("nvidia.com/mig-")) and str(amount).strip() not in {"0", ""}:
+            yield name

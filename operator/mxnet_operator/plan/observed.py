@@ -1,15 +1,15 @@
 """Observed children of a job: small frozen structs, projected from the watch stream."""
 
 from datetime import datetime, timedelta
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal, TypeVar
 
 import msgspec
 
-from mxnet_operator.plan.children import ChildRule, ChildView
-from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
-from mxnet_operator.plan.services import SERVICES
-from mxnet_operator.readers.kueue import QueuePriority, ResourceFlavor
 from mxnet_operator.readers.pods import Phase
+
+F = TypeVar("F")
+EVICTED: Final = "Evicted"
+"""Reason of a pod that its kubelet evicted, even for its own limits: it counts, whatever its exit code."""
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -120,6 +120,18 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.finished_at >= self.removal_requested_at
 
 
+class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Observed child of a job other than a pod; each kind has a subclass, with what else its policy reads."""
+
+    name: str
+    uid: str
+    owner_uid: str
+    deleting: bool = False
+    fingerprint: str = ""
+    """Digest of what it was built from, where the kind has one: `CreateChild.fingerprint`."""
+    finalizers: tuple[str, ...] = ()
+
+
 class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Node of a pod that doesn't terminate.
 
@@ -140,21 +152,17 @@ class Observed(msgspec.Struct, frozen=True):
     children: tuple[ChildView, ...] = ()
     """Children other than pods."""
     nodes: tuple[NodeView, ...] = ()
-    """Nodes of `nodes_in_doubt`, read from the server for this reconciliation."""
-    workflow_over: str = ""
-    """Reason why the Argo Workflow of a job that `goes_with_workflow` is over; empty where none is."""
+    """Nodes that a plan asked for, read from the server for this reconciliation."""
+    pods_lag: bool = False
+    """Whether the cache of pods is older than the job."""
+    pods_listed: Literal["", "labelled", "owned"] = ""
+    """How `pods` were listed for this reconciliation, past the cache: `Reads.pods`."""
+    job_is_newest: bool | None = None
+    """Whether the server has no newer version of the job; None where it was not asked."""
     lease_left: timedelta | None = None
     """Time left of the lease of a job that `has_lease`, on the controller's own clock; None without one."""
-    queues: QueueSystem = QueueSystem()
-    """Whether the server serves Kueue's queues."""
-    workload: QueueWorkload | None = None
-    """Workload that stands for the job in its queue."""
-    flavors: tuple[ResourceFlavor, ...] = ()
-    """ResourceFlavors of `flavors_wanted`, read from the server for this reconciliation."""
-    queue_priority: QueuePriority | None = None
-    """WorkloadPriorityClass of `priority_wanted`, read from the server for this reconciliation."""
-    rules: tuple[ChildRule, ...] = (SERVICES,)
-    """Rules of the kinds of children that the server serves."""
+    facts: tuple[object, ...] = ()
+    """Observations of integrations, one struct each."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Return only what belongs to the job with this uid: a name alone proves nothing."""
@@ -162,8 +170,16 @@ class Observed(msgspec.Struct, frozen=True):
             self,
             pods=tuple(pod for pod in self.pods if pod.owner_uid == uid),
             children=tuple(child for child in self.children if child.owner_uid == uid),
-            workload=self.workload if self.workload is not None and self.workload.owner_uid == uid else None,
         )
+
+    def fact(self, fact_type: type[F]) -> F | None:
+        """Return the observation of this type; None where its integration observed nothing."""
+        return next((each for each in self.facts if isinstance(each, fact_type)), None)
+
+    def with_fact(self, fact: object) -> "Observed":
+        """Return the observation with an integration's."""
+        others = tuple(each for each in self.facts if type(each) is not type(fact))
+        return msgspec.structs.replace(self, facts=(*others, fact))
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
         """Return the observation without these pods."""

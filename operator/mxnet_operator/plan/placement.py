@@ -1,100 +1,105 @@
-"""Condition PodsScheduled: how many pods of a job have no node, and why, in the scheduler's own words.
+"""Condition PodsScheduled: how many pods of a job have no node, what they lack, and why, in the scheduler's words.
 
 The scheduler's words change with every node that comes or goes. What is said is therefore changed only where other pods
-wait, other numbers are missing or words come where there were none, and not more often than every `waits.SAY_AGAIN`.
+wait, other numbers are missing or words come where there were none, and not more often than every `times.SAY_AGAIN`.
+
+Schedulers say on each pod that waits why; nobody adds it up. kube-scheduler's own gang scheduling tells the members
+that would fit from pods that don't; scheduler-plugins says what a gang lacks, if its pod group has minResources.
 """
 
+import contextlib
+import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from mxnet_operator.api import conditions
-from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan.gang import GangState
+import msgspec
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.quantities import Resources, add, pod_requests, quantity, written
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import Effects, Report
+from mxnet_operator.plan.integration import first
 from mxnet_operator.plan.observed import PodView
-from mxnet_operator.plan.replicas import Replica, labels
-from mxnet_operator.plan.shortage import OF_A_GANG, WOULD_FIT, shortage
-from mxnet_operator.plan.waits import left_of, time_until_said_again
+from mxnet_operator.plan.replicas import Replica, ReplicaState, labels
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.times import left_of, time_until_said_again
 
 IGNORED_AFTER: Final = timedelta(minutes=1)
+WOULD_FIT: Final = "waiting for minCount pods from a gang"
+OF_A_GANG: Final = re.compile(r"\d+ of \d+ can be placed\b")
+"""Pattern at the start of the local scheduler's messages about all pods of a job, the same on each of them."""
+_INSUFFICIENT: Final = re.compile(r"Insufficient ([\w./-]+?)(?=[,.]*(?:\s|$))")
+_GAP: Final = re.compile(r"([\w./-]+):\{\{(\d+) (-?\d+)\}")
+"""A resource.Quantity as Go prints it: `nvidia.com/gpu:{{2 0} {<nil>}  DecimalSI}`, 2 times ten to the power of 0."""
 
 
-def with_placement(
-    current: tuple[Condition, ...],
-    job: MXJob,
-    replicas: tuple[Replica, ...],
-    now: datetime,
-    gang: GangState | None = None,
-) -> tuple[Condition, ...]:
-    """Return the conditions with PodsScheduled: False while pods of a job with defaults have no node, then True again.
+def placement(state: JobState) -> Effects:
+    """Report PodsScheduled: False while pods have no node, then True again.
 
-    A pod of which no scheduler says anything for a minute names one that doesn't run. `gang` is the job's, where a gang
-    scheduler is served.
+    A pod of which no scheduler says anything for a minute names one that doesn't run.
     """
-    old, found = _said(current), _found(job, replicas, now, gang)
-    if found is None:
-        if old is None or old.status == "True" or any(replica.pod is None for replica in replicas):
-            return current
-        return conditions.set_condition(
-            current, conditions.PODS_SCHEDULED, conditions.PODS_SCHEDULED, "Every pod has a node.", now
-        )
-    reason, beginning, words = found
-    was_said = old is not None and (old.status, old.reason) == ("False", reason)
-    if old is not None and was_said and (_says(old, beginning, words) or time_until_said_again(old, now)):
-        return current
-    message = f"{beginning}{words}"
-    return conditions.set_condition(current, conditions.PODS_SCHEDULED, reason, message, now, status="False")
+    replicas, now = state.replicas, state.now
+    unseen = [replica.pod.created_at for replica in replicas if replica.pod is not None and _is_ignored(replica.pod)]
+    waits = [left_of(IGNORED_AFTER, created, now) for created in unseen]
+    old = state.condition(conditions.PODS_SCHEDULED)
+    reports: tuple[Report, ...] = ()
+    unplaced = first(state, lambda each: each.unplaced(state))
+    found = _of_pods(state.job, replicas, now)
+    if unplaced is not None:
+        found = unplaced.reason, unplaced.beginning, unplaced.words
+    if found is not None:
+        reason, beginning, words = found
+        was_said = old is not None and (old.status, old.reason) == ("False", reason)
+        is_old = old is not None and not _says(old.message, beginning, words)
+        kept = time_until_said_again(old, now) if old is not None and was_said and is_old else None
+        if not was_said or (is_old and not kept):
+            reports = (Report(conditions.PODS_SCHEDULED, reason, f"{beginning}{words}", "False"),)
+        waits.append(kept or timedelta(0))
+    elif old is not None and old.status == "False" and all(replica.pod is not None for replica in replicas):
+        reports = (Report(conditions.PODS_SCHEDULED, conditions.PODS_SCHEDULED, "Every pod has a node."),)
+    return Effects(reports=reports, requeue_after=min(filter(None, waits), default=None))
 
 
-def time_until_unplaced(
-    current: tuple[Condition, ...],
-    job: MXJob,
-    replicas: tuple[Replica, ...],
-    now: datetime,
-    gang: GangState | None = None,
-) -> timedelta | None:
-    """Return when to requeue the job to check on the scheduler or refresh the counts; None where nothing is due."""
-    new = (replica.pod for replica in replicas if replica.pod is not None and _is_ignored(replica.pod))
-    unseen = (left_of(IGNORED_AFTER, pod.created_at, now) for pod in new)
-    old, found = _said(current), _found(job, replicas, now, gang)
-    is_old = old is not None and found is not None and not _says(old, *found[1:])
-    again = time_until_said_again(old, now) if old is not None and is_old else None
-    return min(filter(None, (*unseen, again)), default=None)
+class Shortage(msgspec.Struct, frozen=True):
+    """Shortage of a job that waits for room: what it has and lacks."""
+
+    wanted: int
+    """Replicas that are not done."""
+    placed: int
+    """The pods that have a node."""
+    would_fit: int
+    """The pods that wait for others of their gang only."""
+    missing: Resources
+    """By resource, in its own unit."""
+
+    def __str__(self) -> str:
+        """Return the words of a job's condition: `7 of 9 placed, missing 2 nvidia.com/gpu`."""
+        can = "can be placed" if self.would_fit else "placed"
+        missing = " and ".join(f"{written(amount)} {name}" for name, amount in sorted(self.missing.items()))
+        return f"{self.placed + self.would_fit} of {self.wanted} {can}" + (f", missing {missing}" if missing else "")
 
 
-def _said(current: tuple[Condition, ...]) -> Condition | None:
-    return next((c for c in current if c.type == conditions.PODS_SCHEDULED), None)
+def shortage(job: MXJob, replicas: Iterable[Replica]) -> Shortage:
+    """Sum up the shortage of a job with defaults, by what the scheduler says of its pods now."""
+    needed = [replica for replica in replicas if replica.state is not ReplicaState.DONE]
+    placed = sum(replica.pod is not None and replica.pod.is_placed for replica in needed)
+    waiting = [(replica.type, replica.pod.unschedulable) for replica in needed if _waits(replica) and replica.pod]
+    would_fit = sum(WOULD_FIT in words for _, words in waiting)
+    gaps = [gap for _, words in waiting if (gap := _gap(words))]
+    missing = gaps[0] if gaps else add(_lacking(job, *each) for each in waiting if WOULD_FIT not in each[1])
+    return Shortage(len(needed), placed, would_fit, missing)
 
 
-def _says(said: Condition, beginning: str, words: str) -> bool:
+def shortage_in_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
+    """Return the shortage of a job with defaults for its user; of the local scheduler, in its own words."""
+    words = (replica.pod.unschedulable for replica in replicas if _waits(replica) and replica.pod)
+    return next(filter(OF_A_GANG.match, words), "") or str(shortage(job, replicas))
+
+
+def _says(said: str, beginning: str, words: str) -> bool:
     """Whether the message has the part that counts, and words if there are any now; which ones is no matter."""
-    return said.message.startswith(beginning) and (said.message != beginning or not words)
-
-
-def _found(
-    job: MXJob, replicas: tuple[Replica, ...], now: datetime, gang: GangState | None
-) -> tuple[str, str, str] | None:
-    """Return what to report: reason, the part that counts, and the rest; None where no pod waits for a node."""
-    return _of_gang(gang, replicas) or _of_pods(job, replicas, now)
-
-
-def _of_gang(state: GangState | None, replicas: tuple[Replica, ...]) -> tuple[str, str, str] | None:
-    """Return what keeps a whole gang from being scheduled: reason, the part that counts, and the rest."""
-    if state is None:
-        return None
-    if state.gang.minimum > state.gang.members:
-        return (
-            conditions.REASON_MIN_AVAILABLE,
-            f"0 of {state.gang.members} placed: spec.runPolicy.schedulingPolicy.minAvailable is {state.gang.minimum},"
-            f" and the job has {state.gang.members} pods: set it to {state.gang.members} or less",
-            "",
-        )
-    if state.group is not None and not state.group.ready and all(replica.pod is None for replica in replicas):
-        return (
-            conditions.REASON_GROUP_PENDING,
-            f"0 of {state.gang.members} placed: pod group {state.group.name} waits for its queue",
-            f": {state.group.says}" if state.group.says else "",
-        )
-    return None
+    return said.startswith(beginning) and (said != beginning or not words)
 
 
 def _of_pods(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:
@@ -128,3 +133,27 @@ def _is_ignored(pod: PodView) -> bool:
     """Return whether no scheduler has reported on the pod."""
     was_seen = pod.node_name or pod.unschedulable or pod.scheduled_at is not None
     return pod.phase == "Pending" and pod.created_at is not None and not was_seen and not pod.deleting
+
+
+def _waits(replica: Replica) -> bool:
+    return replica.pod is not None and bool(replica.pod.unschedulable)
+
+
+def _gap(words: str) -> Resources:
+    """Return what a scheduler says is missing; nothing of a size that no node could have."""
+    gap: Resources = {}
+    for name, digits, scale in _GAP.findall(words):
+        with contextlib.suppress(ValueError):
+            gap[name.removeprefix("map[")] = quantity(f"{digits}e{scale}")
+    return gap
+
+
+def _lacking(job: MXJob, replica_type: str, words: str) -> Resources:
+    """Return what a pod asks for of the resources that no node has enough of, in the scheduler's words."""
+    short = set(_INSUFFICIENT.findall(words))
+    try:
+        requests = pod_requests(job.spec.mx_replica_specs[replica_type].template["spec"])
+    except ValueError:
+        return {}
+    named = {names.GPU if name == names.OLD_GPU else name: amount for name, amount in requests.items()}
+    return {name: amount for name, amount in named.items() if name in short}

@@ -8,14 +8,16 @@ policy, a name that is taken) is retried, and has a condition meanwhile.
 
 import re
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Final
 
 import msgspec
 
 from mxnet_operator.api import conditions, names
+from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
-from mxnet_operator.plan.actions import Event, Plan
-from mxnet_operator.plan.ready import ready, replicas_in
+from mxnet_operator.plan.actions import Effects, Event
+from mxnet_operator.plan.replicas import replicas_in
 from mxnet_operator.readers.durations import short
 
 _FINAL_CODES: Final = frozenset({400, 413, 422})
@@ -68,15 +70,15 @@ def reject(
     *,
     has_running_pods: bool = False,
     is_deleting: bool = False,
-) -> Plan:
+) -> Effects:
     """Return the plan for an invalid job: ReconcileError while pods of it run, then Failed.
 
     Nothing is done for one that is finished or is being deleted.
 
-    No pod is touched: `docs/decisions/0088-an-invalid-job-keeps-its-running-pods.md`.
+    No pod is touched: `docs/decisions/api.md`.
     """
     if is_deleting or conditions.is_terminal(status):
-        return Plan()
+        return Effects()
     now = now.replace(microsecond=0)
     message = f"{names.KIND} {name} is not valid: {'; '.join(errors)}"
     if not has_running_pods:
@@ -85,19 +87,19 @@ def reject(
         )
         status = msgspec.structs.replace(status, conditions=reported)
         failed = _ended(status, conditions.REASON_FAILED_VALIDATION, message, now)
-        return Plan(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
+        return Effects(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
     message = f"{message}. {_LET_BE}"
     current = reconcile_failed(name, status.conditions, conditions.REASON_FAILED_VALIDATION, message, now)
     if current == status.conditions:
-        return Plan(requeue_after=INVALID_CHECK_INTERVAL)
-    return Plan(
+        return Effects(requeue_after=INVALID_CHECK_INTERVAL)
+    return Effects(
         status=msgspec.structs.replace(status, conditions=current, state=conditions.state_of(current)),
         events=(Event("Warning", conditions.RECONCILE_ERROR, message),),
         requeue_after=INVALID_CHECK_INTERVAL,
     )
 
 
-def creation_rejected(job: MXJob, decided: Plan, rejected: RejectedCreation, now: datetime) -> Plan:
+def creation_rejected(job: MXJob, decided: Effects, rejected: RejectedCreation, now: datetime) -> Effects:
     """Return the plan for a job whose child was rejected: Failed where it can never be created."""
     now = now.replace(microsecond=0)
     status = decided.status or job.status
@@ -108,9 +110,9 @@ def creation_rejected(job: MXJob, decided: Plan, rejected: RejectedCreation, now
         message = f"mxjob {job.metadata.name} is failed because {why}"
         failed = _ended(status, conditions.reason(conditions.FAILED), message, now)
         done = sum(count.succeeded for count in failed.replica_statuses.values())
-        failed = msgspec.structs.replace(failed, ready=ready(done, replicas_in(job)))
+        failed = msgspec.structs.replace(failed, ready=f"{done}/{replicas_in(job)}")
         event = Event("Warning", conditions.reason(conditions.FAILED), message)
-        return Plan(status=failed, events=(*decided.events, event))
+        return Effects(status=failed, events=(*decided.events, event))
     current = conditions.set_condition(
         status.conditions, conditions.REPLICA_FAILURE, conditions.REASON_FAILED_CREATE, rejected.event.message, now
     )
@@ -150,3 +152,41 @@ def _ended(status: MXJobStatus, why: str, message: str, now: datetime) -> MXJobS
         duration=short((now - (status.start_time or now)).total_seconds()),
         completion_time=now,
     )
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """Existing object that has the name."""
+
+    owner_api_version: str = ""
+    owner_kind: str = ""
+    """Controller reference of the object; empty without one, as all fields of the owner."""
+    owner_name: str = ""
+    owner_uid: str = ""
+    attempt: str = "0"
+    deleting: bool = False
+    is_watched: bool = True
+    """Whether it has the label by which the controller watches: an older operator's child has not."""
+
+
+class Holder(Enum):
+    """Kind of owner that has the name."""
+
+    THE_JOB = "the job"
+    """The object is the one that was to be created."""
+    LEFT_OVER = "left over"
+    """The object will be gone soon: it is terminating, of another attempt, or of a deleted job of the same name."""
+    ANOTHER = "another"
+    """The object belongs to another owner, about which the user must decide."""
+
+
+def holder_of_name(job: MXJob, attempt: str, found: Found) -> Holder:
+    """Return who owns the name of a child that was to be created for this attempt.
+
+    A name proves nothing: the owner's uid and the attempt must match, and the object must not be terminating.
+    """
+    is_ours = found.owner_uid == job.metadata.uid
+    if is_ours and attempt == found.attempt and not found.deleting:
+        return Holder.THE_JOB
+    owner, own = kind_of(found.owner_api_version, found.owner_kind), kind_of(job.api_version, job.kind)
+    is_left_over = (owner, found.owner_name) == (own, job.metadata.name)
+    return Holder.LEFT_OVER if is_ours or found.deleting or is_left_over else Holder.ANOTHER

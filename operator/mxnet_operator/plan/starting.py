@@ -1,13 +1,18 @@
-"""Condition PodsStarted: which pods of a job can't start, and why: in the kubelet's words, or since it has none."""
+"""Condition PodsStarted: which pods of a job can't start, and why; and ExitCodeUnknown, of pods that only have a phase.
+
+A pod can't start in the kubelet's words, or since the kubelet has none.
+"""
 
 from datetime import datetime, timedelta
 from typing import Final
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.types import Condition
+from mxnet_operator.plan.actions import Effects, Report
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, labels
-from mxnet_operator.plan.waits import left_of, time_until_said_again
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.times import left_of, time_until_said_again
+from mxnet_operator.readers.pods import ENDED
 
 CANNOT_START: Final = frozenset(
     {
@@ -32,34 +37,34 @@ SILENT_AFTER: Final = timedelta(minutes=1)
 """Time after which a placed pod is reported of which its kubelet says nothing, not even that it prepares it."""
 
 
-def with_starting(
-    current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime
-) -> tuple[Condition, ...]:
-    """Return the conditions with PodsStarted: False while containers can't start, True again once every replica runs.
+def starting(state: JobState) -> Effects:
+    """Report PodsStarted: False while containers can't start, True again once every replica runs.
 
     A kubelet that tries again alternates between two reasons; the message stays until other replicas wait, and then for
-    `waits.SAY_AGAIN`, since the pods of a large job come to it one after the other. That a node is silent is taken back
+    `times.SAY_AGAIN`, since the pods of a large job come to it one after the other. That a node is silent is taken back
     once it reports.
     """
-    old, found = _said(current), _found(replicas, now)
-    if found is None:
-        return _without_trouble(current, old, replicas, now)
-    reason, beginning, words = found
-    was_said = old is not None and _is_said(old, reason)
-    if old is not None and was_said and (old.message.startswith(beginning) or time_until_said_again(old, now)):
-        return current
-    message = f"{beginning}{words}"
-    return conditions.set_condition(current, conditions.PODS_STARTED, reason, message, now, status="False")
-
-
-def time_until_told(current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
-    """Return when to requeue the job to report a silent node, or other replicas; None where nothing is due."""
-    pods = (replica.pod for replica in replicas if replica.pod is not None and _is_unheard_of(replica.pod))
-    unheard_of = (left_of(SILENT_AFTER, pod.placed_at, now) for pod in pods)
-    old, found = _said(current), _found(replicas, now)
-    is_old = old is not None and found is not None and not old.message.startswith(found[1])
-    again = time_until_said_again(old, now) if old is not None and is_old else None
-    return min(filter(None, (*unheard_of, again)), default=None)
+    replicas, now = state.replicas, state.now
+    unheard_of = [each.pod.placed_at for each in replicas if each.pod is not None and _is_unheard_of(each.pod)]
+    waits = [left_of(SILENT_AFTER, placed, now) for placed in unheard_of]
+    old = state.condition(conditions.PODS_STARTED)
+    reports: tuple[Report, ...] = ()
+    found = _cannot_start(replicas, now)
+    if found is not None:
+        reason, beginning, words = found
+        silent = conditions.REASON_NODE_SILENT
+        was_said = old is not None and old.status == "False" and (old.reason == silent) == (reason == silent)
+        is_old = old is not None and not old.message.startswith(beginning)
+        kept = time_until_said_again(old, now) if old is not None and was_said and is_old else None
+        if not was_said or (is_old and not kept):
+            reports = (Report(conditions.PODS_STARTED, reason, f"{beginning}{words}", "False"),)
+        waits.append(kept or timedelta(0))
+    elif old is not None and old.status == "False":
+        if all(replica.started for replica in replicas):
+            reports = (Report(conditions.PODS_STARTED, conditions.PODS_STARTED, "Every replica has started."),)
+        elif old.reason == conditions.REASON_NODE_SILENT:
+            reports = (Report(conditions.PODS_STARTED, status="Absent"),)
+    return Effects(reports=reports, requeue_after=min(filter(None, waits), default=None))
 
 
 def reason_to_wait(pod: PodView) -> str:
@@ -70,17 +75,24 @@ def reason_to_wait(pod: PodView) -> str:
     return f"container {pod.waiting_container}: {words}" if pod.waiting_container else words
 
 
-def _said(current: tuple[Condition, ...]) -> Condition | None:
-    return next((c for c in current if c.type == conditions.PODS_STARTED), None)
+def unknown_ends(state: JobState) -> Effects:
+    """Report ExitCodeUnknown: True while pods have ended without a container status (virtual kubelets).
+
+    Their phase decides. A pod with a reason of its own (Evicted, OutOfcpu) or one that was taken away needs no exit
+    code.
+    """
+    unknown = tuple(replica for replica in state.replicas if _is_unknown(replica))
+    if not unknown:
+        return state.no_longer(conditions.EXIT_CODE_UNKNOWN, conditions.EXIT_CODE_UNKNOWN, "Every exit code is known.")
+    phases = " or ".join(sorted({replica.pod.phase for replica in unknown if replica.pod is not None}))
+    message = (
+        f"The exit code of {labels(unknown)} is unknown, since its pod has phase {phases} and no status of the"
+        " container mxnet: the phase decides."
+    )
+    return state.warn(conditions.EXIT_CODE_UNKNOWN, conditions.REASON_NO_CONTAINER_STATUS, message)
 
 
-def _is_said(old: Condition, reason: str) -> bool:
-    """Return whether the condition is False already, for a reason of the same kind: silence, or a kubelet's words."""
-    silent = conditions.REASON_NODE_SILENT
-    return old.status == "False" and (old.reason == silent) == (reason == silent)
-
-
-def _found(replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:
+def _cannot_start(replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:
     """Return what to report: reason, the part that counts, and the rest; None where nothing is wrong."""
     waiting = [(replica, replica.pod) for replica in replicas if replica.pod is not None and not replica.started]
     stuck = [each for each in waiting if each[1].waiting_reason in CANNOT_START]
@@ -94,20 +106,14 @@ def _found(replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str]
     return conditions.REASON_NODE_SILENT, f"{who}{reason_to_wait(first)}{_IS_IT_THERE}", ""
 
 
-def _without_trouble(
-    current: tuple[Condition, ...], old: Condition | None, replicas: tuple[Replica, ...], now: datetime
-) -> tuple[Condition, ...]:
-    """Return the conditions once nothing keeps pods from starting: PodsStarted stays until all have, or is dropped."""
-    if old is None or old.status == "True":
-        return current
-    if all(replica.started for replica in replicas):
-        return conditions.set_condition(
-            current, conditions.PODS_STARTED, conditions.PODS_STARTED, "Every replica has started.", now
-        )
-    return tuple(c for c in current if c is not old or c.reason != conditions.REASON_NODE_SILENT)
-
-
 def _is_unheard_of(pod: PodView) -> bool:
     """Return whether the kubelet of the pod's node, if there is one, has not reported on it."""
     was_heard_of = pod.reported or pod.waiting_reason or pod.phase != "Pending" or pod.exit_code is not None
     return bool(pod.node_name) and pod.placed_at is not None and not was_heard_of and not pod.deleting
+
+
+def _is_unknown(replica: Replica) -> bool:
+    pod = replica.pod
+    if pod is None or pod.exit_code is not None or pod.phase not in ENDED:
+        return False
+    return not (pod.pod_reason or pod.was_removed)

@@ -6,42 +6,51 @@ written `RECORD_DELAY` after the last change, so that the pods of a gang, which 
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from mxnet_operator.api import conditions, names
+from mxnet_operator.api.job_url import job_url
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
-from mxnet_operator.plan.attempt import given_up, restart_scope, torn_down
-from mxnet_operator.plan.begun import begins
-from mxnet_operator.plan.deadlines import start_time
-from mxnet_operator.plan.failure import Failure
-from mxnet_operator.plan.fixed_replicas import with_started_replicas
-from mxnet_operator.plan.gang import GangState
-from mxnet_operator.plan.indexes import format_indexes
-from mxnet_operator.plan.joining import with_attempt_created
-from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.ready import ready, replicas_in
-from mxnet_operator.plan.replicas import Outcome, Replica
-from mxnet_operator.plan.restart import Teardown
-from mxnet_operator.plan.result import result_of
-from mxnet_operator.plan.scheduler_grace import stopped_words
-from mxnet_operator.plan.troubles import with_troubles
+from mxnet_operator.plan.actions import Effects, Report
+from mxnet_operator.plan.failures import Failure, as_resumed
+from mxnet_operator.plan.replicas import (
+    Replica,
+    ReplicaState,
+    format_indexes,
+    is_begun,
+    with_attempt_created,
+)
+from mxnet_operator.plan.started import start_time, with_started_replicas
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.success import result_of, stopped_words
+from mxnet_operator.plan.times import Policy
 from mxnet_operator.readers.durations import short
 
-RECORD_DELAY = timedelta(seconds=5)
-_READY = ("Running", "Succeeded")
+RECORD_DELAY: Final = timedelta(seconds=5)
 
 
-def running_status(
-    job: MXJob, replicas: tuple[Replica, ...], now: datetime, gang: GangState | None = None
-) -> MXJobStatus:
+def with_reports(current: tuple[Condition, ...], reports: Iterable[Report], now: datetime) -> tuple[Condition, ...]:
+    """Return the conditions with these changes."""
+    for report in reports:
+        if report.status == "Absent":
+            current = tuple(each for each in current if each.type != report.type)
+        else:
+            current = conditions.set_condition(
+                current, report.type, report.reason, report.message, now, status=report.status
+            )
+    return current
+
+
+def running_status(state: JobState, reports: Iterable[Report]) -> MXJobStatus:
     """Return the status of an unfinished job: Created, and Running once every replica has started."""
-    name = job.metadata.name
-    status = job.status
-    current = _resumed(conditions.created(status.conditions, name, now), job, now)
-    current = with_troubles(current, job, replicas, now, gang)
-    if not any(replica.outcome is Outcome.MISSING for replica in replicas):
+    job, replicas, now = state.job, state.replicas, state.now
+    name, status = job.metadata.name, job.status
+    current = as_resumed(conditions.created(status.conditions, name, now), job, now)
+    current = with_reports(current, reports, now)
+    is_missing = any(replica.state is ReplicaState.MISSING for replica in replicas)
+    if not is_missing:
         current = conditions.set_false(
             current, conditions.REPLICA_FAILURE, conditions.REASON_CREATED, "Every pod has been created.", now
         )
@@ -49,67 +58,33 @@ def running_status(
         current = conditions.set_condition(
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now
         )
-    elif not any(replica.outcome is Outcome.MISSING for replica in replicas):
+    elif not is_missing:
         status = with_attempt_created(job, status)
     status = with_started_replicas(job, status)
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 
-def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
-    """Return the status with the attempt raised and the reason; the failures no longer count once it is stored."""
-    failed = tuple(replica.pod for replica in teardown.replicas if replica.pod is not None)
-    gives_up = teardown.of_all and restart_scope(job) == "Replica"
-    raised = given_up(job) if gives_up else torn_down(job, observed, failed, teardown.failures)
-    current = conditions.set_condition(
-        _resumed(conditions.created(raised.conditions, job.metadata.name, now), job, now),
-        conditions.RESTARTING,
-        conditions.reason(conditions.RESTARTING),
-        teardown.message,
-        now,
-    )
-    if restart_scope(job) == "Job":
-        raised = msgspec.structs.replace(
-            raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
-        )
-    stays = () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
-    status = msgspec.structs.replace(
-        raised,
-        conditions=current,
-        state=conditions.state_of(current),
-        ready=ready(sum(pod.phase in _READY for pod in stays), replicas_in(job)),
-        start_time=start_time(raised) or now,
-    )
-    # An attempt that failed before any status told of it: the next one must not seem to be another operator's.
-    return with_started_replicas(job, status) if begins(job.status) else status
-
-
-def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:
+def succeeded_status(state: JobState, reports: Iterable[Report]) -> MXJobStatus:
     """Return the last status of a job that succeeded; pods that still run count as succeeded, as in 1.8.1."""
-    status = running_status(job, replicas, now)
-    message = f"{names.KIND} {job.metadata.name} is successfully completed."
-    if words := stopped_words(job, replicas, now):
+    message = f"{names.KIND} {state.job.metadata.name} is successfully completed."
+    if words := stopped_words(state.job, state.replicas, state.now):
         message = f"{message} {words[0].upper()}{words[1:]}"
-    current = conditions.set_condition(
-        status.conditions, conditions.SUCCEEDED, conditions.reason(conditions.SUCCEEDED), message, now
-    )
+    status = running_status(state, reports)
     counts = {
         replica_type: ReplicaStatus(succeeded=count.succeeded + count.active, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _finished(status, conditions.with_lasting_transitions(job.status.conditions, current), counts, replicas, now)
+    return _ended(state, status, conditions.SUCCEEDED, message, counts)
 
 
-def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, now: datetime) -> MXJobStatus:
+def failed_status(state: JobState, reports: Iterable[Report], failure: Failure) -> MXJobStatus:
     """Return the last status of a job that failed; pods that still run are about to be stopped and count as nothing."""
-    status = running_status(job, replicas, now)
-    current = conditions.set_condition(
-        status.conditions, conditions.FAILED, conditions.reason(conditions.FAILED), failure.message, now
-    )
+    status = running_status(state, reports)
     counts = {
         replica_type: ReplicaStatus(succeeded=count.succeeded, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _finished(status, conditions.with_lasting_transitions(job.status.conditions, current), counts, replicas, now)
+    return _ended(state, status, conditions.FAILED, failure.message, counts)
 
 
 def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replica], now: datetime) -> timedelta | None:
@@ -129,27 +104,46 @@ def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replic
     return timedelta(0) if changed is None else max(changed + RECORD_DELAY - now, timedelta(0))
 
 
+def with_page(job: MXJob, policy: Policy) -> MXJob:
+    """Return the job with the address of its page in its status, by the template of the cluster's administrator.
+
+    It has none where there is no template.
+    """
+    metadata, template = job.metadata, policy.job_url_template
+    url = job_url(template, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid) if template else ""
+    if url == job.status.url:
+        return job
+    return msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, url=url))
+
+
+def recording_page(job: MXJob, located: MXJob, decided: Effects) -> Effects:
+    """Return effects that write the address of a job whose template changed, even if nothing else is new.
+
+    A job without conditions gets it with its first, and one that is acted on with the status after that.
+    """
+    is_new = located.status.url != job.status.url and is_begun(job.status)
+    if not is_new or decided.status is not None or decided.actions or job.metadata.deletion_timestamp is not None:
+        return decided
+    return msgspec.structs.replace(decided, status=located.status)
+
+
 def _counts(status: MXJobStatus) -> tuple[Any, ...]:
     """Return the part of the status that counts replicas by state."""
     return status.ready, status.replica_statuses, status.completed_indexes
 
 
-def _resumed(current: tuple[Condition, ...], job: MXJob, now: datetime) -> tuple[Condition, ...]:
-    message = f"{names.KIND} {job.metadata.name} is resumed."
-    return conditions.set_false(current, conditions.SUSPENDED, conditions.REASON_RESUMED, message, now)
-
-
-def _finished(
-    status: MXJobStatus,
-    current: tuple[Condition, ...],
-    counts: dict[str, ReplicaStatus],
-    replicas: tuple[Replica, ...],
-    now: datetime,
+def _ended(
+    state: JobState, status: MXJobStatus, condition_type: str, message: str, counts: dict[str, ReplicaStatus]
 ) -> MXJobStatus:
+    now = state.now
+    current = conditions.set_condition(
+        status.conditions, condition_type, conditions.reason(condition_type), message, now
+    )
+    current = conditions.with_lasting_transitions(state.job.status.conditions, current)
     return msgspec.structs.replace(
         status,
         state=conditions.state_of(current),
-        ready=_ready(counts, len(replicas)),
+        ready=_ready(counts, len(state.replicas)),
         duration=short((now - (status.start_time or now)).total_seconds()),
         conditions=current,
         replica_statuses=counts,
@@ -166,7 +160,7 @@ def _with_conditions(
     types = list(dict.fromkeys(replica.type for replica in replicas))
     done = {
         replica_type: format_indexes(
-            replica.index for replica in replicas if replica.type == replica_type and replica.outcome is Outcome.DONE
+            replica.index for replica in replicas if replica.type == replica_type and replica.state is ReplicaState.DONE
         )
         for replica_type in types
     }
@@ -184,13 +178,14 @@ def _with_conditions(
 
 
 def _ready(counts: dict[str, ReplicaStatus], total: int) -> str:
-    return ready(sum(count.active + count.succeeded for count in counts.values()), total)
+    """Return `status.ready`, which `kubectl get` shows: how many of a job's replicas run or are done, as "3/4"."""
+    return f"{sum(count.active + count.succeeded for count in counts.values())}/{total}"
 
 
 def _count(replicas: tuple[Replica, ...], replica_type: str) -> ReplicaStatus:
-    outcomes = [replica.outcome for replica in replicas if replica.type == replica_type]
+    outcomes = [replica.state for replica in replicas if replica.type == replica_type]
     return ReplicaStatus(
-        active=outcomes.count(Outcome.RUNNING),
-        succeeded=outcomes.count(Outcome.DONE),
-        failed=outcomes.count(Outcome.FAILED),
+        active=outcomes.count(ReplicaState.RUNNING),
+        succeeded=outcomes.count(ReplicaState.DONE),
+        failed=outcomes.count(ReplicaState.FAILED),
     )

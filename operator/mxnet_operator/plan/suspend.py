@@ -1,87 +1,95 @@
 """Suspension: a suspended job keeps no pods, no Services and no startTime, and starts again when resumed.
 
-It says Suspended only once its pods are gone, since then its quota is free (Kueue relies on that).
+It says Suspended only once its pods are gone, since then its quota is free (Kueue relies on that). A change that a
+running job can't follow takes effect then: until it was suspended, a condition says so.
 """
-
-from datetime import datetime
 
 import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Action, Plan
-from mxnet_operator.plan.attempt import given_up, pods_of_earlier_attempts, restart_scope
+from mxnet_operator.plan.actions import Action, Effects, Reads
 from mxnet_operator.plan.children import child_deletions
-from mxnet_operator.plan.deletion import delete_pod
-from mxnet_operator.plan.ignored_changes import all_followed
-from mxnet_operator.plan.joining import all_have_existed
-from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.queue import (
-    QueueAdmission,
-    admission_events,
-    admission_of,
-    queue_of,
-    return_quota,
-    time_until_said,
-    with_admission,
-)
-from mxnet_operator.plan.ready import ready, replicas_in
-from mxnet_operator.plan.terminating_pods import await_termination
-from mxnet_operator.plan.waits import soonest
+from mxnet_operator.plan.failures import given_up
+from mxnet_operator.plan.integration import fold
+from mxnet_operator.plan.notices import noticed
+from mxnet_operator.plan.replicas import all_have_existed, replicas_in, restart_scope
+from mxnet_operator.plan.started import changed_replicas
+from mxnet_operator.plan.state import JobState, Standing
+from mxnet_operator.plan.status import with_reports
+from mxnet_operator.plan.success import Success, success_is_known
+from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
+
+_IGNORED = (conditions.REPLICAS_CHANGE_IGNORED, conditions.PRIORITY_CLASS_IGNORED)
 
 
-def suspend(
-    job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, admission: QueueAdmission | None = None
-) -> Plan:
-    """Return what an unfinished job needs whose `suspend` is true or that waits in a queue.
+def suspension(state: JobState) -> Reads | Effects | Success:
+    """Return what a job needs whose `suspend` is true or that waits in a queue; nothing for one that may run."""
+    admission = state.admission
+    if admission.standing is Standing.UNKNOWN:
+        return Effects(requeue_after=admission.requeue_after, is_final=True)
+    if admission.standing is not Standing.WAITS:
+        return Effects()
+    if success_is_known(state):
+        return Success()
+    waits = _suspended(state)
+    if isinstance(waits, Reads):
+        return waits
+    return msgspec.structs.replace(waits, events=(*noticed(state).events, *waits.events))
+
+
+def ignored_changes(state: JobState) -> Effects:
+    """Report ReplicasChangeIgnored: True while the spec asks for another job than the one that runs."""
+    message = changed_replicas(state.specified)
+    if not message:
+        return _in_sync(state, conditions.REPLICAS_CHANGE_IGNORED)
+    reason = conditions.REASON_NOT_SUSPENDED
+    return state.warn(conditions.REPLICAS_CHANGE_IGNORED, reason, message, again="if changed")
+
+
+def _suspended(state: JobState) -> Reads | Effects:
+    """Return what a job needs that is to have no pods.
 
     First the attempt is raised, so that no later reconciliation takes the deleted pods for lost ones; then they are
     deleted. Only once they have gone the job's quota goes back to its queue.
     """
-    admission = admission or admission_of(job, observed)
+    job, observed, admission, now = state.job, state.observed, state.admission, state.now
     name, status = job.metadata.name, job.status
     reason = conditions.reason(conditions.SUSPENDED)
-    terminating = {pod.uid for pod in pods_of_earlier_attempts(job, observed)}
-    present = tuple(pod for pod in observed.pods if pod.uid not in terminating)
-    if present or _has_run(job):
-        current = conditions.set_false(
-            status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
-        )
-        current = with_admission(current, admission, now)
-        raised = given_up(job)
-        return Plan(
-            status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)),
-            events=admission_events(status.conditions, current),
-        )
+    goes_on = bool(state.present.pods) or _has_run(job)
+    reported = fold(state, lambda each: each.waiting(state, has_pods=goes_on))
+    if goes_on:
+        message = f"{name} is being suspended."
+        current = conditions.set_false(status.conditions, conditions.RUNNING, reason, message, now)
+        current = with_reports(current, reported.reports, now)
+        raised = msgspec.structs.replace(given_up(job), conditions=current, state=conditions.state_of(current))
+        return Effects(status=raised, events=reported.events, is_final=True)
+    left = await_termination(state, observed.pods)
+    if isinstance(left, Reads):
+        return left
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
-    deletions: tuple[Action, ...] = (*pods, *child_deletions(observed))
-    left = await_termination(status.conditions, observed.pods, observed.nodes, now, policy)
-    status = msgspec.structs.replace(status, conditions=left.conditions)
+    deletions: tuple[Action, ...] = (*pods, *child_deletions(observed, state.rules))
+    current = with_reports(status.conditions, left.reports, now)
     if observed.pods:
-        return Plan(
-            actions=(*deletions, *left.deletions),
-            status=status if left.conditions != job.status.conditions else None,
-            events=left.events,
-            requeue_after=left.requeue_after,
-        )
-    actions = (*deletions, *(admission.actions or return_quota(observed, now)))
-    message = f"{names.KIND} {name} is suspended."
-    if admission.reason:
-        message = f"{names.KIND} {name} waits in queue {queue_of(job)}."
-    current = with_admission(conditions.created(status.conditions, name, now), admission, now)
+        changed = msgspec.structs.replace(status, conditions=current) if current != status.conditions else None
+        actions = (*deletions, *left.actions)
+        return msgspec.structs.replace(left, actions=actions, status=changed, reports=(), is_final=True)
+    message = f"{names.KIND} {name} {admission.waits or 'is suspended'}."
+    current = with_reports(conditions.created(current, name, now), reported.reports, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
-    current = all_followed(current, now)
-    again = soonest(admission.requeue_after, time_until_said(current, admission, now))
+    for ignored in _IGNORED:
+        current = with_reports(current, _in_sync(state, ignored).reports, now)
+    effects = Effects(actions=deletions, requeue_after=admission.requeue_after) + reported
+    effects = msgspec.structs.replace(effects, reports=(), is_final=True)
     is_told = bool(status.state) and status.start_time is None and not status.started_replicas
-    if current == job.status.conditions and is_told and status.first_attempt == status.restarts:
-        return Plan(actions=actions, requeue_after=again)
+    if current == status.conditions and is_told and status.first_attempt == status.restarts:
+        return effects
     suspended = msgspec.structs.replace(
         status,
         conditions=current,
         state=conditions.state_of(current),
-        ready=ready(0, replicas_in(job)),
+        ready=f"0/{replicas_in(job)}",
         replica_statuses={},
         first_attempt=status.restarts,
         restarting_pods=(),
@@ -89,8 +97,11 @@ def suspend(
         started_scope="",
         start_time=None,
     )
-    events = admission_events(job.status.conditions, current)
-    return Plan(actions=actions, status=suspended, events=events, requeue_after=again)
+    return msgspec.structs.replace(effects, status=suspended)
+
+
+def _in_sync(state: JobState, condition_type: str) -> Effects:
+    return state.no_longer(condition_type, conditions.REASON_AS_STARTED, "The job runs as specified.")
 
 
 def _has_run(job: MXJob) -> bool:

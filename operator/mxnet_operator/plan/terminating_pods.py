@@ -1,78 +1,62 @@
-"""Pods stuck in Terminating: the condition that reports them, and when they are deleted by force.
+"""Pods that are deleted: with which grace period, and what is done about those that stay in Terminating.
 
 A pod stays for as long as its node does not confirm its end. Where the node has merely stopped talking the pod may
 still run, and write the checkpoints that its successor would write: so it is waited for, without end unless
 progressDeadlineSeconds is set. It is deleted by force only where its node can't run it any more (`NodeView`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from mxnet_operator.api import conditions
-from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan.actions import DeletePod, Event
-from mxnet_operator.plan.observed import NodeView, Observed, PodView
-from mxnet_operator.plan.policy import DEFAULT, Policy
+from mxnet_operator.api.replica_types import TYPES
+from mxnet_operator.plan.actions import DeletePod, Effects, Event, Reads
+from mxnet_operator.plan.observed import NodeView, PodView
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.times import Policy
 from mxnet_operator.readers.durations import after
 
 _NAMED: Final = 5
+SERVING_GRACE: Final = 1
+"""Grace period in seconds. Schedulers and servers save nothing, and as PID 1 ignore SIGTERM (`docs/facts/mxnet.md`)."""
 
 
-class Termination(msgspec.Struct, frozen=True):
-    """Actions and conditions for pods that still exist after their deletion."""
-
-    conditions: tuple[Condition, ...]
-    deletions: tuple[DeletePod, ...] = ()
-    events: tuple[Event, ...] = ()
-    requeue_after: timedelta | None = None
+def delete_pod(pod: PodView) -> DeletePod:
+    """Return the action that deletes this pod, and no other of its name."""
+    return DeletePod(pod.name, pod.uid, SERVING_GRACE if TYPES[pod.type].serves else None)
 
 
-def nodes_in_doubt(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> tuple[str, ...]:
-    """Return the names of the nodes that `plan` needs to know: those of pods that don't terminate."""
-    if job.metadata.deletion_timestamp is not None or conditions.is_terminal(job.status):
-        return ()
-    pods = observed.owned_by(job.metadata.uid).pods
-    return tuple(sorted({pod.node_name for pod in _stuck(pods, now, policy) if pod.node_name and not pod.forced}))
+def terminating_pods(state: JobState) -> Reads | Effects:
+    """Delete the pods of earlier attempts, which make room for the present one's."""
+    deletions = tuple(delete_pod(pod) for pod in state.terminating if not pod.deleting)
+    left = await_termination(state, state.terminating)
+    return left if isinstance(left, Reads) else Effects(actions=deletions) + left
 
 
-def await_termination(
-    current: tuple[Condition, ...],
-    terminating: tuple[PodView, ...],
-    nodes: tuple[NodeView, ...],
-    now: datetime,
-    policy: Policy = DEFAULT,
-) -> Termination:
-    """Return what `terminating`, the pods of an earlier attempt, still need; `current` are the job's conditions."""
+def await_termination(state: JobState, terminating: tuple[PodView, ...]) -> Reads | Effects:
+    """Return what pods that are being deleted still need; first the states of the nodes that they are stuck on."""
+    now, policy = state.now, state.policy
     stuck = _stuck(terminating, now, policy)
-    states = {node.name: node.state for node in nodes}
+    states = {node.name: node.state for node in state.observed.nodes}
+    in_doubt = {pod.node_name for pod in stuck if pod.node_name and not pod.forced}
+    if in_doubt - states.keys():
+        return Reads(nodes=tuple(sorted(in_doubt)))
     lost = tuple(pod for pod in stuck if states.get(pod.node_name) in ("Gone", "OutOfService") and not pod.forced)
     waited_for = tuple(pod for pod in stuck if pod not in lost)
-    reported = current
+    reported = Effects()
     if waited_for:
         words = "; ".join(dict.fromkeys(_why(pod, states) for pod in waited_for))
-        reported = conditions.set_condition(
-            current,
-            conditions.PODS_TERMINATING,
-            conditions.REASON_GRACE_EXCEEDED,
-            f"{_named(waited_for)} did not terminate within the grace period: {words}.",
-            now,
-        )
+        message = f"{_named(waited_for)} did not terminate within the grace period: {words}."
+        reason = conditions.REASON_GRACE_EXCEEDED
+        reported = state.warn(conditions.PODS_TERMINATING, reason, message, again="if changed")
     elif not stuck:
-        reported = conditions.set_false(
-            current,
-            conditions.PODS_TERMINATING,
-            conditions.REASON_TERMINATED,
-            "No pod is terminating past its grace period.",
-            now,
-        )
-    return Termination(
-        reported,
-        _forced(lost),
-        tuple(_events(current, reported, lost, states)),
-        _requeue_after(terminating, stuck, states, now, policy),
+        words = "No pod is terminating past its grace period."
+        reported = state.no_longer(conditions.PODS_TERMINATING, conditions.REASON_TERMINATED, words)
+    return reported + Effects(
+        actions=_forced(lost),
+        events=_events(lost, states),
+        requeue_after=_requeue_after(terminating, stuck, states, now, policy),
     )
 
 
@@ -93,15 +77,12 @@ def _forced(lost: tuple[PodView, ...]) -> tuple[DeletePod, ...]:
     return tuple(DeletePod(pod.name, pod.uid, grace=0) for pod in lost)
 
 
-def _events(
-    before: tuple[Condition, ...], after: tuple[Condition, ...], lost: tuple[PodView, ...], states: Mapping[str, str]
-) -> Iterator[Event]:
-    if after != before and conditions.is_true(after, conditions.PODS_TERMINATING):
-        yield Event("Warning", conditions.PODS_TERMINATING, after[-1].message)
-    if lost:
-        why = "is gone" if states[lost[0].node_name] == "Gone" else f"has the taint {NodeView.OUT_OF_SERVICE}"
-        message = f"Deleted {_named(lost)} by force: its node {why}, so it can't run any more."
-        yield Event("Warning", "ForceDeletedPod", message)
+def _events(lost: tuple[PodView, ...], states: Mapping[str, str]) -> tuple[Event, ...]:
+    if not lost:
+        return ()
+    why = "is gone" if states[lost[0].node_name] == "Gone" else f"has the taint {NodeView.OUT_OF_SERVICE}"
+    message = f"Deleted {_named(lost)} by force: its node {why}, so it can't run any more."
+    return (Event("Warning", "ForceDeletedPod", message),)
 
 
 def _named(pods: tuple[PodView, ...]) -> str:

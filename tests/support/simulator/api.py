@@ -8,10 +8,11 @@ import msgspec
 from simulator.clock import Clock
 
 from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.builders.queue_workload import GROUP, V1BETA2
 from mxnet_operator.controller.children import KINDS, ChildKind
-from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
-from mxnet_operator.controller.gangs import child_kinds, coscheduling
+from mxnet_operator.integrations.gangs import coscheduling
+from mxnet_operator.integrations.gangs.backend import child_kinds
+from mxnet_operator.integrations.kueue.objects import QUEUE_WORKLOADS, V1BETA2
+from mxnet_operator.integrations.kueue.workload import GROUP
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import Resource as Served
 from mxnet_operator.kube.transport import Request as Sent

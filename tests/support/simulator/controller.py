@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import msgspec
-from simulator.api import CHILDREN, KEY, QUEUE_WORKLOAD, Api, Object
+from simulator.api import CHILDREN, GANGS, KEY, QUEUE_WORKLOAD, Api, Object
 from simulator.clock import Clock
 from simulator.feed import Feed
 from simulator.lives import owner_of
@@ -16,10 +16,13 @@ from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.projection import JobRecord, project_job
 from mxnet_operator.controller.reconcile import Reconciler
+from mxnet_operator.integrations.argo import Argo
+from mxnet_operator.integrations.child_kinds import KindsState
+from mxnet_operator.integrations.gangs import Gangs
+from mxnet_operator.integrations.kueue import Kueue
 from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import KubeError
-from mxnet_operator.plan import QueueSystem
 
 RETRY = 1.0
 """Seconds until a job whose look failed is looked at again."""
@@ -94,7 +97,11 @@ class Controller:
             children,
             writes,
             executor=Executor(client, writes, served=lambda: children.served),
-            queues=self._queue_system,
+            integrations=(
+                (Argo(), lambda: KindsState("Absent")),
+                (Kueue(), self._queue_system),
+                (Gangs((GANGS,)), lambda: KindsState("Served")),
+            ),
             now=self._clock.wall(self.name),
             clock=self._clock.monotonic,
         )
@@ -112,12 +119,12 @@ class Controller:
             self._children.serve(QUEUE_WORKLOAD, served=not blind)
             self._changed(KEY)
 
-    def _queue_system(self) -> QueueSystem:
+    def _queue_system(self) -> KindsState:
         if not self._has_queues:
-            return QueueSystem()
+            return KindsState("Absent")
         if self.is_blind:
-            return QueueSystem("Unknown", "workloads is forbidden")
-        return QueueSystem("Served" if self._has_synced else "Unknown")
+            return KindsState("Unknown", "workloads is forbidden")
+        return KindsState("Served" if self._has_synced else "Unknown")
 
     @property
     def held(self) -> bool:

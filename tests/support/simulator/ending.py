@@ -9,6 +9,7 @@ from simulator.lives import owner_of
 from simulator.world import World
 
 from mxnet_operator.api import names
+from mxnet_operator.api.queue_labels import QUEUE_LABEL
 
 ROUNDS = 400
 PATIENCE = 60
@@ -171,7 +172,7 @@ def _help(world: World, squatters: list[str]) -> bool:
         return True
     job = world.job
     if job is not None and truth.queue_of(job) not in ("", *QUEUES):
-        world.api.label_job(names.QUEUE_LABEL, QUEUES[0])
+        world.api.label_job(QUEUE_LABEL, QUEUES[0])
         return True
     return world.kueue.help()
 

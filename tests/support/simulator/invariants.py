@@ -30,7 +30,7 @@ from simulator.truth import conditions, first_attempt, holds, is_over, restarts,
 from simulator.world import World, Write, is_started
 
 from mxnet_operator.api import names
-from mxnet_operator.controller.gangs import coscheduling
+from mxnet_operator.integrations.gangs import coscheduling
 
 Invariant = Callable[[World, Write], Iterator[str]]
 TOUCHED_AT_MOST_EVERY: Final = timedelta(seconds=30)

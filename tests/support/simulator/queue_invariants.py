@@ -15,6 +15,7 @@ from simulator.lives import owner_of
 from simulator.world import World, Write
 
 from mxnet_operator.api import names
+from mxnet_operator.api.queue_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 
 UNPROVOKED: Final = 4
 """Writes to Workloads that follow from one thing that happens: by two leaders, with one more of each that was held."""
@@ -197,7 +198,7 @@ def _asks_for(workload: Object) -> tuple[str, str]:
 
 def _wants(job: Object) -> tuple[str, str]:
     labels = job["metadata"].get("labels") or {}
-    return labels.get(names.QUEUE_LABEL, ""), labels.get(names.QUEUE_PRIORITY_LABEL, "")
+    return labels.get(QUEUE_LABEL, ""), labels.get(QUEUE_PRIORITY_LABEL, "")
 
 
 def _time(told: Object) -> datetime:

@@ -6,6 +6,7 @@ import msgspec
 from simulator.api import JOB, NAMESPACE, Object
 
 from mxnet_operator.api import names
+from mxnet_operator.api.queue_labels import QUEUE_LABEL
 
 QUEUE = "a"
 """The LocalQueue that a job names at first."""
@@ -33,7 +34,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
             }
             for replica_type, count in self.replicas.items()
         }
-        labels = {"labels": {names.QUEUE_LABEL: QUEUE}} if self.queue else {}
+        labels = {"labels": {QUEUE_LABEL: QUEUE}} if self.queue else {}
         return {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,

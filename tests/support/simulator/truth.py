@@ -6,7 +6,7 @@ from simulator.kueue import is_true
 from simulator.lives import Life
 from simulator.world import World, Write
 
-from mxnet_operator.api import names
+from mxnet_operator.api.queue_labels import QUEUE_LABEL
 
 PERMANENT = frozenset({1, 2, 126, 127, 128, 139})
 RETRYABLE = frozenset({130, 134, 137, 138, 143})
@@ -47,7 +47,7 @@ def asks_to_suspend(job: Object) -> bool:
 
 def queue_of(job: Object) -> str:
     """The queue that a job names; empty where it names none."""
-    return str((job["metadata"].get("labels") or {}).get(names.QUEUE_LABEL) or "")
+    return str((job["metadata"].get("labels") or {}).get(QUEUE_LABEL) or "")
 
 
 def known_workload(world: World, seen: Seen) -> Object | None:

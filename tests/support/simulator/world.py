@@ -14,7 +14,7 @@ from simulator.lives import Lives, owner_of
 from simulator.schedule import Schedule, Step, pod_name
 from simulator.transport import Fault
 
-from mxnet_operator.api import names
+from mxnet_operator.api.queue_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from mxnet_operator.local.apiserver.statuses import StatusError
 from mxnet_operator.local.apiserver.storage import Change
 from mxnet_operator.plan.placement import IGNORED_AFTER
@@ -110,8 +110,8 @@ class World:
             "activate": self.kueue.activate,
             "delete workload": self.kueue.delete,
             "stop queues": lambda stopped: setattr(self.kueue, "stopped", stopped),
-            "queue": lambda queue: self.api.label_job(names.QUEUE_LABEL, queue),
-            "priority": lambda name: self.api.label_job(names.QUEUE_PRIORITY_LABEL, name),
+            "queue": lambda queue: self.api.label_job(QUEUE_LABEL, queue),
+            "priority": lambda name: self.api.label_job(QUEUE_PRIORITY_LABEL, name),
             "blind": lambda who, blind: self.controllers[who].be_blind(blind),
             "wait": self._wait,
             "step clock": self._step_clock,

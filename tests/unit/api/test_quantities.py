@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.quantities import add, amount_text, pod_requests, quantity, written
-from mxnet_operator.plan import Policy, plan
-from mxnet_operator.plan.gang import gang_of
+from mxnet_operator.integrations.gangs.gang import gang_of
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import plan
 
 _DIGITS = st.integers(0, 10**40).map(str) | st.sampled_from(["0", "", "0" * 50, "9" * 500])
 _EXPONENTS = st.integers(-30, 30) | st.sampled_from([s * e for s in (1, -1) for e in (400, 999999, 1000000, 10**20)])
@@ -86,8 +87,8 @@ def test_whatever_a_job_asks_for_it_is_decided_what_it_needs(text: str) -> None:
     odd = f"missing: map[memory:{{{{{digits(text)} {exponent(text)}}} {{<nil>}}  DecimalSI}}]"
     lacks = make_pod(asked, "Worker", 1).unscheduled().set(unschedulable=odd)
     for job in (asked, make_mxjob().scheduler().worker(2, resources=resources).condition("Created").obj()):
-        plan(job, observe(job, waits), NOW, Policy(pods_tell_their_gang=True))
-        plan(job, observe(job, lacks), NOW, Policy(pods_tell_their_gang=True))
+        plan(job, observe(job, waits), NOW, integrations=(GangPolicy(is_local=True),))
+        plan(job, observe(job, lacks), NOW, integrations=(GangPolicy(is_local=True),))
         gang = gang_of(with_defaults(job))
         assert gang is not None
         assert all(len(amount) < 1100 for amount in gang.resources.values())

@@ -17,9 +17,7 @@ WITH_REASON = {
     "description/manifest.py": "a description speaks of Workers unless it says otherwise, and dist_* needs a Scheduler",
     "description/pods.py": "schedulers, servers and workers are words of a description",
     "local/job_pages.py": "the curves of training come from Workers",
-    "plan/scheduler_grace.py": "the policy is about the Scheduler that ps-lite does not end",
-    "plan/success.py": "successPolicy Scheduler and AllWorkers name them",
-    "plan/tuning.py": "the policy is about TVM's measuring servers",
+    "plan/success.py": "successPolicy Scheduler and AllWorkers name them, and what ps-lite and TVM never end",
 }
 
 

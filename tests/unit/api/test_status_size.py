@@ -13,8 +13,8 @@ from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shor
 from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan import plan
 from mxnet_operator.plan.actions import DeletePod
-from mxnet_operator.plan.indexes import format_indexes
-from mxnet_operator.plan.restart import MAX_RESTARTING
+from mxnet_operator.plan.failures import MAX_RESTARTING
+from mxnet_operator.plan.replicas import format_indexes
 
 TYPES = sorted(
     value

@@ -8,9 +8,9 @@ import pytest
 from builders import make_mxjob
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.builders import build_pod, build_queue_workload
-from mxnet_operator.builders.queue_workload import V1BETA1, V1BETA2
-from mxnet_operator.readers.kueue import QueuePriority
+from mxnet_operator.builders import build_pod
+from mxnet_operator.integrations.kueue.objects import V1BETA1, V1BETA2, build_queue_workload
+from mxnet_operator.integrations.kueue.workload import QueuePriority
 
 KEYS = {
     "env": ("name",),

@@ -12,10 +12,10 @@ from controller_fixtures import JOBS, gang, submitted, world
 from waiting import MOMENT, until
 
 from mxnet_operator.builders.metadata import job_labels, owner_reference
-from mxnet_operator.controller import controller as controller_module
+from mxnet_operator.controller import discovery as discovery_module
 from mxnet_operator.controller.children import KINDS, ChildKind
 from mxnet_operator.controller.health import Health
-from mxnet_operator.controller.projection import project_metadata
+from mxnet_operator.integrations.child_kinds import project_metadata
 from mxnet_operator.kube.resources import LEASES, Resource
 from mxnet_operator.plan import ChildRule, ChildView
 from mxnet_operator.plan.actions import CreateChild, DeleteChild
@@ -61,12 +61,12 @@ def optional(resource=LEASES):
 @pytest.fixture
 def served(monkeypatch):
     """Whether the server is said to serve groups; a test may change its mind."""
-    asked, whether = controller_module.is_served, {"groups": True}
+    asked, whether = discovery_module.is_served, {"groups": True}
 
     async def answer(client, resource):
         return whether["groups"] if resource == LEASES else await asked(client, resource)
 
-    monkeypatch.setattr(controller_module, "is_served", answer)
+    monkeypatch.setattr(discovery_module, "is_served", answer)
     return whether
 
 

@@ -14,13 +14,27 @@ from waiting import MOMENT, until
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.builders import build_pod
-from mxnet_operator.controller import controller as controller_module
-from mxnet_operator.controller.gangs import NAMES, backends_of, child_kinds, coscheduling
-from mxnet_operator.controller.gangs.backend import GangBackend, group_metadata
+from mxnet_operator.controller import discovery as discovery_module
+from mxnet_operator.integrations.gangs import (
+    AUTO,
+    NONE,
+    SCHEDULERS,
+    Gangs,
+    backends_of,
+    child_kinds,
+    coscheduling,
+    retry,
+)
+from mxnet_operator.integrations.gangs.backend import GangBackend, group_metadata
+from mxnet_operator.integrations.gangs.gang import (
+    PODGROUPS,
+    UNIQUE_PODGROUPS,
+    TouchPodGroup,
+    gang_of,
+    unique_group_name,
+)
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, InvalidAnswerError
 from mxnet_operator.kube.resources import CONFIGMAPS, LEASES
-from mxnet_operator.plan import gang_retry
-from mxnet_operator.plan.gang import PODGROUPS, UNIQUE_PODGROUPS, TouchPodGroup, gang_of, unique_group_name
 
 GPU = {"limits": {"nvidia.com/gpu": "1"}}
 LEASES_PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -121,7 +135,7 @@ def test_a_volcano_group_has_a_queue_and_its_pods_wait_for_it():
 
 
 def test_no_name_is_without_a_meaning():
-    assert {name: len(backends_of(name)) for name in NAMES} == {
+    assert {name: len(backends_of(name)) for name in (AUTO, *SCHEDULERS, NONE)} == {
         "auto": 4,
         "native": 3,
         "coscheduling": 1,
@@ -191,7 +205,7 @@ def stand_in(rule=PODGROUPS):
 @pytest.fixture
 def served(monkeypatch):
     """Whether the server is said to serve groups; an error where it doesn't say, or what it says one after another."""
-    asked, whether = controller_module.is_served, {"groups": True, "asked": 0}
+    asked, whether = discovery_module.is_served, {"groups": True, "asked": 0}
 
     async def answer(client, resource):
         if resource != LEASES:
@@ -202,14 +216,14 @@ def served(monkeypatch):
             raise says
         return says
 
-    monkeypatch.setattr(controller_module, "is_served", answer)
+    monkeypatch.setattr(discovery_module, "is_served", answer)
     return whether
 
 
 async def test_the_first_job_that_is_looked_at_gets_its_group_before_its_pods(tmp_path, served):
     async with world(tmp_path, start=False) as w:
         await w.submit(gang())
-        await w.start(gangs=[stand_in()], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02)
         pods = await w.pods(5)
         created = [path.rsplit("/", 1)[1] for method, path in w.writes if method == "POST"]
         assert created.index("leases") < created.index("pods")
@@ -219,7 +233,7 @@ async def test_the_first_job_that_is_looked_at_gets_its_group_before_its_pods(tm
 async def test_jobs_run_without_groups_once_none_is_known_to_be_served_and_get_them_later(tmp_path, served):
     served["groups"] = False
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02)
         await w.submit(gang("before"))
         assert not any(coscheduling.LABEL in pod["metadata"]["labels"] for pod in (await w.pods(5)).values())
         served["groups"] = True
@@ -230,11 +244,11 @@ async def test_jobs_run_without_groups_once_none_is_known_to_be_served_and_get_t
 
 
 async def test_no_job_is_looked_at_before_the_server_says_what_it_serves(tmp_path, served, monkeypatch):
-    monkeypatch.setattr(controller_module, "_ASK_AGAIN", 0.01)
-    monkeypatch.setattr(controller_module, "_SYNC_SECONDS", 0.01)
+    monkeypatch.setattr(discovery_module, "_ASK_AGAIN", 0.01)
+    monkeypatch.setattr(discovery_module, "SYNC_SECONDS", 0.01)
     served["groups"] = ApiUnavailable("connection refused")
     async with world(tmp_path, start=False) as w:
-        starting = asyncio.create_task(w.start(gangs=[stand_in()], discovery_interval=0.02))
+        starting = asyncio.create_task(w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02))
         async with asyncio.timeout(MOMENT):
             await until(lambda: served["asked"] > 3)
         assert not w.controller.synced.is_set()
@@ -250,13 +264,13 @@ async def test_no_job_is_looked_at_before_the_server_says_what_it_serves(tmp_pat
 async def test_a_server_that_never_says_what_it_serves_has_jobs_run_without_groups_until_it_does(
     tmp_path, served, monkeypatch, caplog, answer
 ):
-    monkeypatch.setattr(controller_module, "_ASK_AGAIN", 0.01)
-    monkeypatch.setattr(controller_module, "_SYNC_SECONDS", 0.1)
+    monkeypatch.setattr(discovery_module, "_ASK_AGAIN", 0.01)
+    monkeypatch.setattr(discovery_module, "SYNC_SECONDS", 0.1)
     served["groups"] = answer
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02)
         warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-        assert [each for each in warnings if "jobs get no pod groups" in each and "may not look" in each]
+        assert [each for each in warnings if "jobs go without" in each and "may not look" in each]
         await w.submit(gang("before"))
         assert not any(coscheduling.LABEL in pod["metadata"]["labels"] for pod in (await w.pods(5)).values())
         served["groups"] = True
@@ -270,7 +284,7 @@ async def test_a_gang_scheduler_is_believed_to_be_gone_at_the_second_answer_in_a
     caplog.set_level("INFO")
     served["groups"] = itertools.cycle([True, False])
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02)
         async with asyncio.timeout(MOMENT):
             await until(lambda: served["asked"] > 6)
             assert not is_gone()
@@ -291,7 +305,17 @@ async def test_one_whose_groups_may_not_be_listed_does_not_keep_the_next_one_fro
 
         monkeypatch.setattr(w.client, "get", forbidden)
         first = msgspec.structs.replace(stand_in(), name="first", resources=(CONFIGMAPS,))
-        await w.start(gangs=[first, stand_in()], discovery_interval=0.02)
+        await w.start(
+            integrations=[
+                Gangs(
+                    (
+                        first,
+                        stand_in(),
+                    )
+                )
+            ],
+            discovery_interval=0.02,
+        )
         await w.submit(gang())
         await w.pods(5)
         assert "digits" in await w.names(LEASES_PATH)
@@ -299,7 +323,7 @@ async def test_one_whose_groups_may_not_be_listed_does_not_keep_the_next_one_fro
 
 async def test_a_lone_worker_has_no_group(tmp_path, served):
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02)
         await w.submit(submitted(make_mxjob("lone").worker(1)))
         await w.pods(1)
         assert "lone" not in await w.names(LEASES_PATH)
@@ -308,7 +332,7 @@ async def test_a_lone_worker_has_no_group(tmp_path, served):
 
 async def test_the_group_of_a_waiting_gang_is_replaced_though_its_pods_hold_it_and_the_pods_stay(tmp_path, served):
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02)
         await w.submit(gang())
         before = await w.pods(5)
         held = (await w.api.merge(f"{LEASES_PATH}/digits", {"metadata": {"finalizers": ["example.com/held"]}})).ok()
@@ -325,9 +349,9 @@ async def test_the_group_of_a_waiting_gang_is_replaced_though_its_pods_hold_it_a
 
 
 async def test_the_group_of_a_gang_that_its_scheduler_rejects_is_changed_again_and_again(tmp_path, served, monkeypatch):
-    monkeypatch.setattr(gang_retry, "SHORTEST", timedelta(seconds=1))
+    monkeypatch.setattr(retry, "SHORTEST", timedelta(seconds=1))
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in(UNIQUE_PODGROUPS)], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(UNIQUE_PODGROUPS),))], discovery_interval=0.02)
         await w.submit(gang())
         rejected = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "rejected"}
         for name in await w.pods(5):
@@ -342,7 +366,7 @@ async def test_the_group_of_a_gang_that_its_scheduler_rejects_is_changed_again_a
 
 async def test_who_watches_the_group_of_a_job_that_is_over_sees_it_change_once_no_pod_runs(tmp_path, served):
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in(UNIQUE_PODGROUPS)], discovery_interval=0.02)
+        await w.start(integrations=[Gangs((stand_in(UNIQUE_PODGROUPS),))], discovery_interval=0.02)
         await w.submit(gang())
         pods = await w.pods(5)
         await w.move(pods, "Running")

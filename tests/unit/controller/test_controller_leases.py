@@ -14,10 +14,10 @@ from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.leases import Leases
+from mxnet_operator.controller.memory import JobMemory
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.plan.actions import DeleteJob, SuspendJob
 
-KEY = "default/digits"
 DURATION = 60
 
 
@@ -28,12 +28,13 @@ class Measured:
         self.now = 1000.0
         self.heard_since = 0.0
         self.leases = Leases(lambda: self.heard_since, lambda: self.now)
+        self.memory = JobMemory()
 
     def left(self, renewed="1", uid="a", holder="1:x"):
         made = make_mxjob("digits").worker(1).obj()
         annotations = annotations_of(JobLease(DURATION, "delete", holder, renewed))
         metadata = msgspec.structs.replace(made.metadata, uid=uid, annotations=annotations)
-        left = self.leases.left(KEY, msgspec.structs.replace(made, metadata=metadata))
+        left = self.leases.left(self.memory, msgspec.structs.replace(made, metadata=metadata))
         return left.total_seconds()
 
 
@@ -78,12 +79,12 @@ def test_a_leader_that_begins_measures_anew_what_it_saw_as_one_that_led_before()
     m = Measured()
     m.left()
     m.now += 10 * DURATION
-    m.leases.begin()
+    m.memory.begin_term()
     assert m.left() == DURATION
 
 
 def test_a_job_without_a_lease_has_nothing_left_to_run_out():
-    assert Leases().left(KEY, make_mxjob("digits").worker(1).obj()) is None
+    assert Leases().left(JobMemory(), make_mxjob("digits").worker(1).obj()) is None
 
 
 def leased(name="digits", **annotations):

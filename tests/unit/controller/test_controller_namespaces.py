@@ -40,7 +40,7 @@ class Refusing(RecordingClient):
 @pytest.fixture
 async def w(tmp_path, monkeypatch):
     """Two namespaces, `default` and `speech`, and a controller that is not started."""
-    monkeypatch.setattr(controller_module, "_SYNC_SECONDS", 0.05)
+    monkeypatch.setattr(controller_module, "SYNC_SECONDS", 0.05)
     async with (
         running_server(tmp_path) as running,
         Refusing(load_credentials(str(running.kubeconfig))) as client,

@@ -7,7 +7,7 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, RecordingClient, submitted, world
 from waiting import until
 
-from mxnet_operator.controller.nodes import node_views
+from mxnet_operator.controller.reads import node_views
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.plan import NodeView, Policy
 

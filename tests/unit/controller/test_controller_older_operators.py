@@ -6,10 +6,10 @@ from controller_fixtures import JOBS, PODS, SERVICES, gang, submitted, world
 from foreign_children import foreign_pod, labels_of_1_8_1, older_labels, older_service, older_status, owner
 
 from mxnet_operator.api import names
-from mxnet_operator.controller import controller as controller_module
-from mxnet_operator.controller.gangs.backend import GangBackend, group_metadata
+from mxnet_operator.controller import discovery as discovery_module
+from mxnet_operator.integrations.gangs.backend import GangBackend, group_metadata
+from mxnet_operator.integrations.gangs.gang import READY_PODGROUPS
 from mxnet_operator.kube.resources import LEASES
-from mxnet_operator.plan.gang import READY_PODGROUPS
 
 GROUPS = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 REPLICAS = (("Scheduler", 0), ("Server", 0), ("Worker", 0), ("Worker", 1))
@@ -140,12 +140,12 @@ def stand_in():
 @pytest.fixture
 def gangs(monkeypatch):
     """Options of a controller with the stand-in, on a server that serves it."""
-    asked = controller_module.is_served
+    asked = discovery_module.is_served
 
     async def served(client, resource):
         return resource == LEASES or await asked(client, resource)
 
-    monkeypatch.setattr(controller_module, "is_served", served)
+    monkeypatch.setattr(discovery_module, "is_served", served)
     return {"gangs": [stand_in()], "discovery_interval": 0.05}
 
 

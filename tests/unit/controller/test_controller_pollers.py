@@ -9,13 +9,14 @@ from builders import make_mxjob
 from controller_fixtures import submitted
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.pollers import (
+from mxnet_operator.integrations.argo.pollers import (
     CHECK_INTERVAL,
     CHECK_INTERVAL_OF_FINISHED_JOBS,
     CHECK_INTERVAL_WHERE_FORBIDDEN,
     Pollers,
 )
-from mxnet_operator.controller.workflows import Workflows
+from mxnet_operator.integrations.argo.workflows import Workflows
+from mxnet_operator.integrations.integration import Surroundings
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -72,8 +73,8 @@ class Looker:
     def __init__(self):
         self.server = Server()
         self.now = 1000.0
-        clock = lambda: self.now  # noqa: E731
-        self.pollers = Pollers(self.server, self.server, Workflows(self.server, self.server, clock), clock)
+        around = Surroundings(client=self.server, record=self.server.record, clock=lambda: self.now)
+        self.pollers = Pollers(around, Workflows(around))
 
     async def look(self, manifest=None, after=timedelta(0)):
         self.now += after.total_seconds()

@@ -11,9 +11,10 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted, world
 from waiting import MOMENT, until
 
-from mxnet_operator.api import names
 from mxnet_operator.api.definitions import definitions
-from mxnet_operator.controller import queues as queues_module
+from mxnet_operator.api.queue_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
+from mxnet_operator.controller import discovery as discovery_module
+from mxnet_operator.integrations.kueue import reader as reader_module
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.lease import LeaseTimes
 
@@ -94,7 +95,7 @@ class Kueue:
 
 def job(name="digits", **labels):
     manifest = submitted(make_mxjob(name).scheduler().worker(1, resources={"limits": {"nvidia.com/gpu": 1}}))
-    manifest["metadata"]["labels"] = {names.QUEUE_LABEL: "a", **labels}
+    manifest["metadata"]["labels"] = {QUEUE_LABEL: "a", **labels}
     return manifest
 
 
@@ -148,18 +149,18 @@ async def test_a_job_waits_runs_gives_way_and_comes_back(tmp_path, versions):
 
 
 async def test_a_queue_that_is_named_anew_and_a_class_that_comes_are_followed(tmp_path, monkeypatch):
-    monkeypatch.setattr(queues_module, "REMEMBERED", queues_module.REMEMBERED * 0)
+    monkeypatch.setattr(reader_module, "REMEMBERED", reader_module.REMEMBERED * 0)
     async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
         kueue = Kueue(w)
         await w.start(**QUICK)
-        await w.submit(job(**{names.QUEUE_PRIORITY_LABEL: "urgent"}))
+        await w.submit(job(**{QUEUE_PRIORITY_LABEL: "urgent"}))
         await admitted(w, "until WorkloadPriorityClass urgent can be read")
         assert not await w.names(kueue.workloads)
         body = {"apiVersion": f"{GROUP}/v1beta2", "kind": "WorkloadPriorityClass", "value": 7}
         (await w.api.post(f"{kueue.base}/workloadpriorityclasses", {**body, "metadata": {"name": "urgent"}})).ok()
         (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"look": "again"}}})).ok()
         assert (await kueue.workload())["spec"]["priority"] == 7
-        (await w.api.merge(f"{JOBS}/digits", {"metadata": {"labels": {names.QUEUE_LABEL: "b"}}})).ok()
+        (await w.api.merge(f"{JOBS}/digits", {"metadata": {"labels": {QUEUE_LABEL: "b"}}})).ok()
         await kueue.workload(lambda each: each["spec"]["queueName"] == "b")
 
 
@@ -176,7 +177,7 @@ async def test_kueue_that_goes_is_believed_to_be_gone_at_the_second_answer_and_n
     tmp_path, monkeypatch
 ):
     asked, answers = (
-        queues_module.is_served,
+        discovery_module.is_served,
         itertools.chain([True, False, True, False, False], itertools.repeat(False)),
     )
     told = []
@@ -187,7 +188,7 @@ async def test_kueue_that_goes_is_believed_to_be_gone_at_the_second_answer_and_n
         told.append(next(answers) and await asked(client, resource))
         return told[-1]
 
-    monkeypatch.setattr(queues_module, "is_served", answer)
+    monkeypatch.setattr(discovery_module, "is_served", answer)
     async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
         await w.start(**QUICK)
         await w.submit(job())
@@ -197,12 +198,12 @@ async def test_kueue_that_goes_is_believed_to_be_gone_at_the_second_answer_and_n
 
 @pytest.mark.parametrize("comes_later", [False, True], ids=["there before", "installed later"])
 async def test_a_controller_that_may_not_read_workloads_says_so_and_starts_nothing(tmp_path, monkeypatch, comes_later):
-    asked, is_installed, was_refused = queues_module.is_served, asyncio.Event(), asyncio.Event()
+    asked, is_installed, was_refused = discovery_module.is_served, asyncio.Event(), asyncio.Event()
 
     async def answer(client, resource):
         return is_installed.is_set() and await asked(client, resource)
 
-    monkeypatch.setattr(queues_module, "is_served", answer)
+    monkeypatch.setattr(discovery_module, "is_served", answer)
     async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
         read = w.client.watch
 
@@ -231,7 +232,7 @@ async def test_a_controller_that_may_not_read_workloads_says_so_and_starts_nothi
 
 
 async def test_a_flavor_that_comes_late_lets_the_pods_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(queues_module, "REMEMBERED", queues_module.REMEMBERED * 0)
+    monkeypatch.setattr(reader_module, "REMEMBERED", reader_module.REMEMBERED * 0)
     async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
         kueue = Kueue(w)
         await w.start(**QUICK)

@@ -2,7 +2,7 @@
 
 import json
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
@@ -161,35 +161,3 @@ async def test_a_job_that_is_gone_needs_nothing(tmp_path):
         caches.jobs.remove("default/digits")
         assert await caches.reconciler.reconcile("default/digits") is None
         assert w.writes == []
-
-
-@pytest.mark.parametrize("minutes", [0, 5])
-async def test_pods_that_no_watch_shows_are_asked_for_until_the_clean_up_has_been_carried_out(
-    tmp_path, monkeypatch, minutes
-):
-    manifest = gang()
-    manifest["spec"]["runPolicy"] = {"cleanPodPolicy": "All"}
-    async with caches_of(tmp_path, manifest) as (w, caches):
-        await caches.reconciler.reconcile("default/digits")
-        over = {"type": "Succeeded", "status": "True", "reason": "a", "message": "b"}
-        now = caches.time.strftime("%Y-%m-%dT%H:%M:%SZ")
-        over |= {"lastUpdateTime": now, "lastTransitionTime": now}
-        status = {"status": {"conditions": [over], "completionTime": now}}
-        (await w.api.merge(f"{JOBS}/digits/status", status)).ok()
-        await caches.see_job()
-        reconciler, delete = caches.another_controller(), w.client.delete
-
-        async def failing(*_, **__):
-            raise ApiError(500, "InternalError", "etcd is away")
-
-        monkeypatch.setattr(w.client, "delete", failing)
-        with pytest.raises(ApiError, match="etcd is away"):
-            await reconciler.reconcile("default/digits")
-        assert (await w.api.get(PODS)).ok()["items"]
-        monkeypatch.setattr(w.client, "delete", delete)
-        caches.time += timedelta(minutes=minutes)
-        caches.now += 60
-        await caches.see_job()
-        await reconciler.reconcile("default/digits")
-        left = (await w.api.get(PODS)).ok()["items"]
-        assert all("deletionTimestamp" in pod["metadata"] for pod in left)

@@ -19,16 +19,19 @@ from mxnet_operator.controller import decoding, executor, reconcile
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import pods, services
 from mxnet_operator.controller.expectations import OwnWrites
-from mxnet_operator.controller.pollers import CHECK_INTERVAL_WHERE_FORBIDDEN
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
 from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, FAILURES_BEFORE_REPORT
+from mxnet_operator.integrations.argo import Argo
+from mxnet_operator.integrations.argo.policy import READ_INTERVAL
+from mxnet_operator.integrations.argo.pollers import CHECK_INTERVAL_WHERE_FORBIDDEN
+from mxnet_operator.integrations.argo.workflows import Workflows
+from mxnet_operator.integrations.child_kinds import KindsState
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.local.apiserver import validation
-from mxnet_operator.plan import decide
-from mxnet_operator.plan.workflow import READ_INTERVAL
+from mxnet_operator.plan import state
 
 KEY = "default/digits"
 WORKFLOW = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"
@@ -36,10 +39,10 @@ WORKFLOW = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"
 STAGES = {
     "recognising": (decoding.job_formats, "errors"),
     "reading": (decoding.job_formats, "format_of"),
-    "the workflow": (reconcile.Workflows, "why_over"),
+    "the workflow": (Workflows, "why_over"),
     "observing": (reconcile, "lags_behind"),
     "deciding": (reconcile, "plan"),
-    "defaults": (decide, "with_defaults"),
+    "defaults": (state, "with_defaults"),
     "building a pod": (pods, "build_pod"),
     "building a Service": (services, "build_service"),
     "the hook": (executor, "wants_hook"),
@@ -62,7 +65,15 @@ class Looks:
         jobs, children = Indexer(), ChildCaches()
         self.caches = jobs, children.pods, children.by_resource[resources.SERVICES]
         writes = OwnWrites({MXJOBS: jobs, **children.by_resource})
-        self.reconciler = Reconciler(w.client, jobs, children, writes, now=lambda: self.now, clock=lambda: self.clock)
+        self.reconciler = Reconciler(
+            w.client,
+            jobs,
+            children,
+            writes,
+            integrations=((Argo(), lambda: KindsState("Absent")),),
+            now=lambda: self.now,
+            clock=lambda: self.clock,
+        )
 
     def wait(self, seconds):
         self.now += timedelta(seconds=seconds)

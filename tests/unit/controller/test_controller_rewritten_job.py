@@ -8,6 +8,7 @@ from mxnet_operator.api import job_formats
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.controller.decoding import Reader
+from mxnet_operator.controller.memory import JobMemory
 
 OBJECT = {"namespace": "default", "uid": "e800b1ed-9c6c-11e8-962f-704d7b2c0a63"}
 
@@ -17,10 +18,10 @@ def test_the_status_that_it_had_is_read_and_its_older_words_go() -> None:
     old["status"] |= {"form": "v1alpha1", "RuntimeId": "e800", "restarts": 2, "conditions": []}
     new = convert(old).manifest
     new["metadata"] |= OBJECT | {"generation": 2}
-    reader = Reader(MXJOB)
-    first = reader.read("default/a", msgspec.json.encode(old | {"apiVersion": "kubeflow.org/v1"}))
+    reader, memory = Reader(MXJOB), JobMemory()
+    first = reader.read(msgspec.json.encode(old | {"apiVersion": "kubeflow.org/v1"}), memory)
     assert (first.format.name, first.mistakes) == ("v1alpha1", ())
-    read = reader.read("default/a", msgspec.json.encode({**new, "status": old["status"]}))
+    read = reader.read(msgspec.json.encode({**new, "status": old["status"]}), memory)
     assert (read.format.name, read.mistakes) == ("v1", ())
     assert read.job is not None
     assert read.job.status == first.status

@@ -17,7 +17,7 @@ from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
 from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB
 from mxnet_operator.builders.fail_fast import CONFIG_MAP
 from mxnet_operator.builders.pods import build_pod
-from mxnet_operator.controller.gangs import backends_of
+from mxnet_operator.integrations.gangs import backends_of
 
 ROOT = Path(__file__).parents[3]
 LARGEST_ANNOTATION = 256 * 1024

@@ -16,7 +16,7 @@ ARGO = ROOT / "docs" / "argo.md"
 SEMANTICS = ROOT / "docs" / "semantics.md"
 PAGES = [FAILURES, *DOCUMENTS]
 LINK = re.compile(r"\]\((?P<file>(?:\.\./)+tests/[^)#]+)#(?P<name>[^)]+)\)")
-OTHERWISE = "decisions/0013-what-the-documents-promise-otherwise.md)"
+OTHERWISE = "decisions/api.md#what-the-five-documents-promise-otherwise-and-what-stands-in-its-place)"
 """What a row of a document's page may link to in place of a test: the page that quotes what is left out, and why."""
 
 

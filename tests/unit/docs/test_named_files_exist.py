@@ -147,7 +147,7 @@ def test_every_file_that_a_text_names_is_there():
         ("see facts/clients.md, section 4", ["facts/clients.md"]),
         ("docs/semantics.md says", []),
         ("[x](../tests/nowhere.py#test_a)", ["../tests/nowhere.py"]),
-        ("plan/restart.py and decide.py", []),
+        ("plan/failures.py and decide.py", []),
         ("https://example.org/absent.md and https://example.org/a/b.py", []),
         ("mxjob run -f job.yaml, /etc/absent.yaml, <name>.yaml, *.py", []),
     ],

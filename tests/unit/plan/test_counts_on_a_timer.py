@@ -4,20 +4,20 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan import Effects
 
 SECOND = timedelta(seconds=1)
 WAITING = "0/2 nodes are available: 2 Insufficient cpu."
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     return job if answer.status is None else msgspec.structs.replace(job, status=answer.status)
 
 
-def waiting_job(running: int) -> tuple[MXJob, Plan, list[object]]:
+def waiting_job(running: int) -> tuple[MXJob, Effects, list[object]]:
     """A job of four workers, the last of which finds no node, some time after so many have started."""
     job = make_mxjob().worker(4).obj()
     pods = [make_pod(job, "Worker", index) for index in range(4)]

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan import Effects
 
 SECOND = timedelta(seconds=1)
 TRAINING = {"Scheduler": 1, "Server": 1, "Worker": 2}
@@ -33,11 +33,11 @@ def running(job: MXJob, replica_type: str, index: int = 0, since: float = 0) -> 
     return make_pod(job, replica_type, index).running().set(started_at=NOW + since * SECOND)
 
 
-def look(job: MXJob, seconds: float, *pods: PodBuilder) -> Plan:
+def look(job: MXJob, seconds: float, *pods: PodBuilder) -> Effects:
     return plan(job, observe(job, *pods), NOW + seconds * SECOND)
 
 
-def said(answer: Plan) -> Condition | None:
+def said(answer: Effects) -> Condition | None:
     status = answer.status
     return None if status is None else next((c for c in status.conditions if c.type == "ServersExited"), None)
 

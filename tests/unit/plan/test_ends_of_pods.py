@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe
+from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe, plan
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.builders.metadata import owner_reference, replica_labels
 from mxnet_operator.controller.projection import project_pod
-from mxnet_operator.plan import Observed, plan
+from mxnet_operator.plan import Observed
 
 SECOND = timedelta(seconds=1)
 TAKEN = {"deleting": True, "removal_requested_at": NOW}

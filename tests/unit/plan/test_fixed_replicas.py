@@ -4,17 +4,18 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod
+from builders import NOW, make_mxjob, make_pod, plan
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, ReplicaSpec, SchedulingPolicy
 from mxnet_operator.builders import build_pod
-from mxnet_operator.plan import Observed, Plan, PodView, Policy, plan
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Effects, Observed, PodView
 from mxnet_operator.plan.actions import CreatePod, DeletePod
-from mxnet_operator.plan.fixed_replicas import as_started
+from mxnet_operator.plan.started import as_started
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     assert answer.status is not None
     return msgspec.structs.replace(job, status=answer.status)
 
@@ -61,7 +62,7 @@ def ignored(job: MXJob) -> Condition | None:
     return next((c for c in job.status.conditions if c.type == "ReplicasChangeIgnored"), None)
 
 
-def created(answer: Plan) -> list[CreatePod]:
+def created(answer: Effects) -> list[CreatePod]:
     return [action for action in answer.actions if isinstance(action, CreatePod)]
 
 
@@ -90,13 +91,13 @@ class TestWhileItRuns:
         assert (created(again), again.status, again.events) == ([], None, ())
 
     def test_another_change_that_is_ignored_has_a_warning_of_its_own(self) -> None:
-        policy = Policy(pods_tell_their_gang=True)
+        gangs = (GangPolicy(is_local=True),)
         job = with_spec(running(), Worker=3)
-        job = after(job, plan(job, Observed(pods_of(job, 2)), NOW, policy))
+        job = after(job, plan(job, Observed(pods_of(job, 2)), NOW, integrations=gangs))
         urgent = SchedulingPolicy(priority_class="high")
         run_policy = msgspec.structs.replace(job.spec.run_policy, scheduling_policy=urgent)
         job = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=run_policy))
-        (event,) = plan(job, Observed(pods_of(job, 2)), NOW, policy).events
+        (event,) = plan(job, Observed(pods_of(job, 2)), NOW, integrations=gangs).events
         assert (event.reason, event.message.partition(" was ")[0]) == (
             "PriorityClassIgnored",
             "The schedulingPolicy.priorityClass",
@@ -168,9 +169,9 @@ class TestSuspended:
     def test_a_resumed_job_has_the_number_of_its_spec(self, workers: int, scope: str) -> None:
         job = suspended(running(scope=scope))
         assert job.status.started_replicas == {}
-        assert plan(job, Observed(), NOW) == Plan()
+        assert plan(job, Observed(), NOW) == Effects()
         job = with_spec(job, Worker=workers)
-        assert plan(job, Observed(), NOW) == Plan()
+        assert plan(job, Observed(), NOW) == Effects()
         job = with_spec(job, suspend=False)
         answer = plan(job, Observed(), NOW)
         assert sorted((pod.index, pod.attempt) for pod in created(answer)) == [(index, 1) for index in range(workers)]

@@ -1,18 +1,16 @@
 """The gang of a job: which jobs have one, what it asks for, and what a change of it leads to."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services
+from builders import plan as decided
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import Observed, Plan, plan
-from mxnet_operator.plan.actions import CreatePod
-from mxnet_operator.plan.children import ChildRule
-from mxnet_operator.plan.gang import (
+from mxnet_operator.integrations.gangs.gang import (
     PODGROUPS,
     READY_PODGROUPS,
     CreatePodGroup,
@@ -23,8 +21,13 @@ from mxnet_operator.plan.gang import (
     fingerprint,
     gang_of,
 )
-from mxnet_operator.plan.services import SERVICES
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Effects, Observed, Reads
+from mxnet_operator.plan import plan as decide
+from mxnet_operator.plan.actions import CreatePod
+from mxnet_operator.plan.children import SERVICES, ChildRule
 
+GANGS = (GangPolicy(),)
 GPU = "nvidia.com/gpu"
 ONE_GPU = {"limits": {GPU: "1"}}
 WAITS = "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled"
@@ -50,10 +53,12 @@ def group(job: MXJob, **fields: Any) -> PodGroupView:
     return msgspec.structs.replace(view, **fields)
 
 
-def observed(
-    job: MXJob, *pods: PodBuilder, groups: tuple[PodGroupView, ...] = (), rule: ChildRule = PODGROUPS
-) -> Observed:
-    return Observed(tuple(pod.obj() for pod in pods), (*make_services(job), *groups), rules=(SERVICES, rule))
+def observed(job: MXJob, *pods: PodBuilder, groups: tuple[PodGroupView, ...] = ()) -> Observed:
+    return Observed(tuple(pod.obj() for pod in pods), (*make_services(job), *groups))
+
+
+def plan(job: MXJob, seen: Observed, now: datetime, rule: ChildRule = PODGROUPS) -> Effects:
+    return decided(job, seen, now, rules=(SERVICES, rule), integrations=GANGS)
 
 
 def all_pods(job: MXJob) -> list[PodBuilder]:
@@ -63,7 +68,7 @@ def all_pods(job: MXJob) -> list[PodBuilder]:
     return [pod.unscheduled().set(created_at=NOW) for pod in pods]
 
 
-def said(answer: Plan, condition_type: str = "PodsScheduled") -> Condition:
+def said(answer: Effects, condition_type: str = "PodsScheduled") -> Condition:
     assert answer.status is not None
     (found,) = (c for c in answer.status.conditions if c.type == condition_type)
     return found
@@ -136,7 +141,7 @@ class TestObjects:
 
     def test_where_no_gang_scheduler_is_served_there_is_none_and_the_user_hears_of_it(self) -> None:
         job = make_mxjob().worker(2).run_policy(schedulingPolicy={"minAvailable": 2, "queue": "a"}).obj()
-        answer = plan(job, Observed(), NOW)
+        answer = decided(job, Observed(), NOW, integrations=GANGS)
         assert not [action for action in answer.actions if isinstance(action, CreatePodGroup)]
         (event,) = (event for event in answer.events if event.reason == "UnsupportedField")
         assert "minAvailable, queue" in event.message
@@ -166,22 +171,22 @@ class TestObjects:
     def test_a_back_end_that_lets_no_pods_in_yet_is_waited_for_and_quoted(self) -> None:
         job = created()
         waiting = group(job, ready=False, says="0/5 tasks in gang unschedulable")
-        answer = plan(job, observed(job, groups=(waiting,), rule=READY_PODGROUPS), NOW)
+        answer = plan(job, observed(job, groups=(waiting,)), NOW, READY_PODGROUPS)
         assert answer.actions == ()
         assert said(answer).reason == "PodGroupPending"
         assert said(answer).message.endswith("waits for its queue: 0/5 tasks in gang unschedulable")
-        ready = plan(job, observed(job, groups=(group(job),), rule=READY_PODGROUPS), NOW)
+        ready = plan(job, observed(job, groups=(group(job),)), NOW, READY_PODGROUPS)
         assert len([action for action in ready.actions if isinstance(action, CreatePod)]) == 5
 
     def test_a_back_end_that_says_later_why_it_lets_no_pods_in_is_quoted_then(self) -> None:
         job = created()
-        first = plan(job, observed(job, groups=(group(job, ready=False),), rule=READY_PODGROUPS), NOW)
+        first = plan(job, observed(job, groups=(group(job, ready=False),)), NOW, READY_PODGROUPS)
         assert said(first).message.endswith("waits for its queue")
         job = msgspec.structs.replace(job, status=first.status)
         lacks = group(job, ready=False, says="queue resource quota insufficient")
-        at_once = plan(job, observed(job, groups=(lacks,), rule=READY_PODGROUPS), NOW + timedelta(seconds=1))
+        at_once = plan(job, observed(job, groups=(lacks,)), NOW + timedelta(seconds=1), READY_PODGROUPS)
         assert (at_once.status, at_once.requeue_after) == (None, timedelta(seconds=3))
-        later = plan(job, observed(job, groups=(lacks,), rule=READY_PODGROUPS), NOW + timedelta(seconds=4))
+        later = plan(job, observed(job, groups=(lacks,)), NOW + timedelta(seconds=4), READY_PODGROUPS)
         assert said(later).message.endswith("waits for its queue: queue resource quota insufficient")
 
     @pytest.mark.parametrize("policy", ["None", "Running", "All"])
@@ -273,21 +278,26 @@ class TestWaitingTooLong:
             1,
             0,
         )
-        assert answer.gives_back
+        seen = msgspec.structs.replace(job.status, started_replicas={"Scheduler": 1, "Server": 1, "Worker": 3})
+        known = msgspec.structs.replace(job, status=seen)
+        assert decide(known, found, NOW + MINUTE, rules=(SERVICES, PODGROUPS), integrations=GANGS) == Reads(
+            pods="labelled"
+        )
         assert "gives back the room that it holds" in said(answer, "Restarting").message
 
     def test_pods_that_their_templates_place_are_held_from_their_creation_on(self) -> None:
         job = created(workers=3)
         pods = [pod.set(node_name="node", created_at=NOW, phase="Running") for pod in all_pods(job)[:4]]
         pods.append(all_pods(job)[4].set(unschedulable=LACKS, created_at=NOW - MINUTE))
-        assert not plan(job, observed(job, *pods, groups=(group(job),)), NOW).gives_back
-        assert plan(job, observed(job, *pods, groups=(group(job),)), NOW + MINUTE).gives_back
+        seen = observed(job, *pods, groups=(group(job),))
+        early, late = plan(job, seen, NOW).status, plan(job, seen, NOW + MINUTE).status
+        assert (early is None or early.restarts == 0) and late is not None and late.restarts == 1
 
     def test_one_without_a_gang_scheduler_does_not(self) -> None:
         job = created(workers=3)
         pods = [pod.set(node_name="node", scheduled_at=NOW) for pod in all_pods(job)[:4]]
         views = tuple(pod.obj() for pod in (*pods, all_pods(job)[4]))
-        answer = plan(job, Observed(views, make_services(job)), NOW + 10 * MINUTE)
+        answer = decided(job, Observed(views, make_services(job)), NOW + 10 * MINUTE, integrations=GANGS)
         assert answer.status is None or answer.status.restarts == 0
 
     def test_a_gang_with_its_minimum_of_pods_is_not_restarted(self) -> None:

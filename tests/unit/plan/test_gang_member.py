@@ -4,17 +4,20 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
 
+from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders import build_pod
 from mxnet_operator.controller.projection import project_pod
-from mxnet_operator.plan import Plan, Policy, plan
-from mxnet_operator.plan.actions import CreatePod, DeletePod, SetGangMember
-from mxnet_operator.plan.gang_member import gang_member
+from mxnet_operator.integrations.gangs.local import gang_member
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Effects
+from mxnet_operator.plan.actions import AnnotatePod, CreatePod, DeletePod
 
-LOCAL = Policy(pods_tell_their_gang=True)
+LOCAL, OTHER = GangPolicy(is_local=True), GangPolicy()
 ATTEMPT_0 = "attempt-0/9/2026-11-21T12:00:00Z"
 
 
@@ -65,19 +68,19 @@ def test_as_many_pods_as_the_policy_says_are_placed_at_once(scope: str, minimum:
 class TestOnTheLocalCluster:
     """Its scheduler has no pod groups: what it is to know of a gang is on the pods."""
 
-    def look(self, asked: MXJob, *pods: PodBuilder, policy: Policy = LOCAL) -> Plan:
-        return plan(asked, observe(asked, *pods), NOW, policy)
+    def look(self, asked: MXJob, *pods: PodBuilder, policy: GangPolicy = LOCAL) -> Effects:
+        return plan(asked, observe(asked, *pods), NOW, integrations=(policy,))
 
     def test_pods_get_the_priority_class_of_their_gang(self) -> None:
         asked = job("Job", {"priorityClass": "high"})
         created = [each for each in self.look(asked).actions if isinstance(each, CreatePod)]
-        assert {each.priority_class for each in created} == {"high"}
-        elsewhere = [each for each in self.look(asked, policy=Policy()).actions if isinstance(each, CreatePod)]
-        assert {each.priority_class for each in elsewhere} == {""}
+        assert {added.priority_class for each in created for added in each.additions} == {"high"}
+        elsewhere = [each for each in self.look(asked, policy=OTHER).actions if isinstance(each, CreatePod)]
+        assert {added.priority_class for each in elsewhere for added in each.additions} == {""}
 
     def test_a_template_that_names_one_keeps_its_own(self) -> None:
         spec = make_mxjob().worker(1).template("Worker", priorityClassName="mine")
-        built = build_pod(with_defaults(spec.obj()), "Worker", 0, 0, priority_class="high")
+        built = build_pod(with_defaults(spec.obj()), "Worker", 0, 0, additions=(PodAdditions(priority_class="high"),))
         assert built["spec"]["priorityClassName"] == "mine"
 
     def test_pods_that_wait_are_given_other_numbers_and_placed_ones_are_left_alone(self) -> None:
@@ -85,9 +88,11 @@ class TestOnTheLocalCluster:
         waiting = make_pod(asked, "Worker", 0).unscheduled().set(gang_member=f"{ATTEMPT_0}/10")
         right = make_pod(asked, "Worker", 1).unscheduled().set(gang_member=f"{ATTEMPT_0}/3")
         placed = make_pod(asked, "Worker", 2).running()
-        found = [each for each in self.look(asked, waiting, right, placed).actions if isinstance(each, SetGangMember)]
-        assert found == [SetGangMember("digits-worker-0", waiting.obj().uid, f"{ATTEMPT_0}/3")]
-        assert not any(isinstance(each, SetGangMember) for each in self.look(asked, waiting, policy=Policy()).actions)
+        found = [each for each in self.look(asked, waiting, right, placed).actions if isinstance(each, AnnotatePod)]
+        assert found == [
+            AnnotatePod("digits-worker-0", waiting.obj().uid, names.GANG_MEMBER_ANNOTATION, f"{ATTEMPT_0}/3")
+        ]
+        assert not any(isinstance(each, AnnotatePod) for each in self.look(asked, waiting, policy=OTHER).actions)
 
     def test_more_than_the_job_has_is_said_at_once(self) -> None:
         answer = self.look(job("Job", {"minAvailable": 10}))
@@ -124,7 +129,6 @@ class TestOnTheLocalCluster:
         )
         words = f"schedulingPolicy.priorityClass, from {before or 'none'} to {after or 'none'}"
         assert words in answer.status.conditions[-1].message
-        assert answer.gives_back
         restarted = msgspec.structs.replace(asked, status=answer.status)
         again = self.look(restarted, *pods)
         assert {each.name for each in again.actions if isinstance(each, DeletePod)} == {pod.obj().name for pod in pods}
@@ -171,8 +175,8 @@ class TestOnTheLocalCluster:
         (told,) = (each for each in suspended.conditions if each.type == "PriorityClassIgnored")
         assert told.status == "False"
 
-    @pytest.mark.parametrize("policy", [LOCAL, Policy()])
-    def test_a_class_of_the_template_or_of_a_pod_group_replaces_no_pod(self, policy: Policy) -> None:
+    @pytest.mark.parametrize("policy", [LOCAL, OTHER])
+    def test_a_class_of_the_template_or_of_a_pod_group_replaces_no_pod(self, policy: GangPolicy) -> None:
         asked = job("Job", {"priorityClass": "high"})
         if policy is LOCAL:
             for spec in asked.spec.mx_replica_specs.values():
@@ -181,7 +185,9 @@ class TestOnTheLocalCluster:
         assert answer.status is None or answer.status.restarts == 0
 
     def test_a_pod_says_which_class_it_has_from_its_gang(self) -> None:
-        asked = with_defaults(make_mxjob().worker(1).obj())
-        built = build_pod(asked, "Worker", 0, 0, priority_class="high")
+        asked = job("Job", {"priorityClass": "high"})
+        created = next(each for each in self.look(asked).actions if isinstance(each, CreatePod))
+        built = build_pod(asked, created.type, created.index, 0, additions=created.additions)
         assert built["metadata"]["annotations"]["mxjob.kubeflow.org/gang-priority-class"] == "high"
+        assert built["spec"]["priorityClassName"] == "high"
         assert project_pod(msgspec.Raw(msgspec.json.encode(built))).view.gang_priority == "high"  # type: ignore[union-attr]

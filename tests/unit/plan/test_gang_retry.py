@@ -5,14 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services
+from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, plan
-from mxnet_operator.plan.actions import TouchChild
-from mxnet_operator.plan.children import ChildRule
-from mxnet_operator.plan.gang import (
+from mxnet_operator.integrations.gangs.gang import (
     PODGROUPS,
     READY_PODGROUPS,
     UNIQUE_PODGROUPS,
@@ -25,8 +22,12 @@ from mxnet_operator.plan.gang import (
     gang_of,
     unique_group_name,
 )
-from mxnet_operator.plan.services import SERVICES
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Effects, Observed
+from mxnet_operator.plan.actions import TouchChild
+from mxnet_operator.plan.children import SERVICES, ChildRule
 
+GANGS = (GangPolicy(),)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 REJECTED = "0/1 nodes are available: 1 optimistic rejection in PostFilter."
 LACKS = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
@@ -56,13 +57,13 @@ def rejected(job: MXJob) -> list[PodBuilder]:
 
 def look(
     job: MXJob, pods: list[PodBuilder], after: timedelta, *groups: PodGroupView, rule: ChildRule = UNIQUE_PODGROUPS
-) -> Plan:
+) -> Effects:
     views = tuple(pod.obj() for pod in pods)
-    observed = Observed(views, (*make_services(job), *(groups or (group(job),))), rules=(SERVICES, rule))
-    return plan(job, observed, NOW + after)
+    observed = Observed(views, (*make_services(job), *(groups or (group(job),))))
+    return plan(job, observed, NOW + after, rules=(SERVICES, rule), integrations=GANGS)
 
 
-def touches(answer: Plan) -> list[TouchChild]:
+def touches(answer: Effects) -> list[TouchChild]:
     return [action for action in answer.actions if isinstance(action, TouchChild)]
 
 
@@ -156,7 +157,9 @@ class TestName:
 
     def test_the_group_is_created_by_it(self) -> None:
         job = created()
-        actions = plan(job, Observed((), make_services(job), rules=(SERVICES, UNIQUE_PODGROUPS)), NOW).actions
+        actions = plan(
+            job, Observed((), make_services(job)), NOW, rules=(SERVICES, UNIQUE_PODGROUPS), integrations=GANGS
+        ).actions
         assert [a.name for a in actions if isinstance(a, CreatePodGroup)] == [unique_group_name(job)]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mxnet_operator.api.types import MAX_REPLICAS
-from mxnet_operator.plan.indexes import LONGEST, format_indexes, parse_indexes
+from mxnet_operator.plan.replicas import LONGEST_INDEXES, format_indexes, parse_indexes
 
 
 @pytest.mark.parametrize(("text", "indexes"), [("", set()), ("0", {0}), ("0-2", {0, 1, 2}), ("0,2-3,9", {0, 2, 3, 9})])
@@ -26,7 +26,7 @@ def test_any_set_of_any_job_is_short_and_read_back(replicas: int, done: float, s
     rng = random.Random(seed)
     indexes = {index for index in range(0, replicas, step) if rng.random() <= done}
     text = format_indexes(indexes)
-    assert len(text) <= LONGEST
+    assert len(text) <= LONGEST_INDEXES
     assert parse_indexes(text) == indexes
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan, reads
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Plan, may_have_unlabelled_pods, plan, reconcile_failed
+from mxnet_operator.plan import Effects, Reads, reconcile_failed
 from mxnet_operator.plan.actions import CreatePod
 
 SHAPES: dict[str, dict[str, int]] = {
@@ -43,7 +43,7 @@ def all_pods(job: MXJob, shape: str) -> list[PodBuilder]:
     ]
 
 
-def restarts(answer: Plan) -> int:
+def restarts(answer: Effects) -> int:
     return 0 if answer.status is None else answer.status.restarts
 
 
@@ -185,7 +185,7 @@ def test_a_new_job_that_could_not_be_reconciled_at_first_is_begun_as_any_new_one
     root, *others = all_pods(job, shape)
     answer, of_new = plan(job, observe(job), NOW), plan(new, observe(new), NOW)
     assert (answer.actions, answer.events) == (of_new.actions, of_new.events)
-    assert not may_have_unlabelled_pods(job)
+    assert not reads(job, observe(job), NOW).pods
     quota = plan(job, observe(job, others[0].running()), NOW)
     assert restarts(quota) == 0
     last = [action for action in quota.actions if isinstance(action, CreatePod)][-1]
@@ -196,6 +196,6 @@ def test_what_another_operator_began_is_that_also_where_it_could_not_be_reconcil
     job = begun("ps-lite", started_replicas={})
     told = reconcile_failed(job.metadata.name, job.status.conditions, "Forbidden", "The API server answers 403", NOW)
     job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told))
-    assert may_have_unlabelled_pods(job)
+    assert reads(job, observe(job), NOW) == Reads(pods="owned")
     answer = plan(job, observe(job, *(pod.running() for pod in all_pods(job, "ps-lite")[:-1])), NOW)
     assert answer.actions == (CreatePod("Worker", 1, 0),)

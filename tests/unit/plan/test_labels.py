@@ -2,13 +2,13 @@
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.builders import build_pod
 from mxnet_operator.controller.projection import project_pod
-from mxnet_operator.plan import PodView, plan
+from mxnet_operator.plan import PodView
 from mxnet_operator.plan.actions import RestoreLabels
 
 JOB = make_mxjob().scheduler().worker(2).restart("ExitCode").condition("Created").condition("Running").obj()

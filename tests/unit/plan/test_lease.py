@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, make_services
+from builders import NOW, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of, lease_of
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, kept_lease, plan
+from mxnet_operator.integrations.argo.policy import ArgoPolicy, WorkflowOver
+from mxnet_operator.plan import Observed, kept_lease
 from mxnet_operator.plan.actions import DeleteJob, SuspendJob
 
 OUT = timedelta(0)
@@ -101,5 +102,5 @@ def test_a_lease_is_read_as_it_was_written_and_needs_no_more_than_a_duration() -
 
 def test_a_workflow_at_its_end_is_said_first() -> None:
     it = job()
-    both = Observed(children=make_services(it), workflow_over="nightly is over", lease_left=OUT)
-    assert [event.reason for event in plan(it, both, NOW).events] == ["WorkflowOver"]
+    both = Observed(children=make_services(it), facts=(WorkflowOver("nightly is over"),), lease_left=OUT)
+    assert [event.reason for event in plan(it, both, NOW, integrations=(ArgoPolicy(),)).events] == ["WorkflowOver"]

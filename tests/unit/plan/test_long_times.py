@@ -3,9 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan
 
-from mxnet_operator.plan import plan
 from mxnet_operator.readers.durations import after
 
 LONG = [10**9, 999_999_999_999, 10**12, 2**53, 2**63 - 1]

@@ -3,7 +3,7 @@
 import pytest
 from builders import make_mxjob
 
-from mxnet_operator.plan.ownership import Found, Holder, holder_of_name
+from mxnet_operator.plan.rejection import Found, Holder, holder_of_name
 
 JOB = make_mxjob("digits").gang().obj()
 OURS = {

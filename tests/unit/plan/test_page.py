@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, make_mxjob, make_pod, observe
+from builders import NOW, JobBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Policy, plan
+from mxnet_operator.plan import Observed, Policy
 
 POLICY = Policy(job_url_template="https://jobs.example.com/{namespace}/{name}?uid={uid}")
 OTHER = Policy(job_url_template="https://other.example.com/{name}")

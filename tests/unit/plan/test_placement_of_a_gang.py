@@ -3,18 +3,18 @@
 from datetime import datetime, timedelta
 
 import msgspec
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.conditions import PODS_SCHEDULED
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan import Effects
 
 SECOND = timedelta(seconds=1)
 MISSING_2 = "7 of 9 can be placed, missing 2 nvidia.com/gpu; 5 jobs before it in the queue"
 MISSING_1 = "8 of 9 can be placed, missing 1 nvidia.com/gpu; 4 jobs before it in the queue"
 
 
-def look(job: MXJob, words: str, now: datetime) -> tuple[MXJob, Plan]:
+def look(job: MXJob, words: str, now: datetime) -> tuple[MXJob, Effects]:
     pods = [make_pod(job, "Worker", index).unscheduled().set(unschedulable=words) for index in range(9)]
     answer = plan(job, observe(job, *pods), now)
     return (job if answer.status is None else msgspec.structs.replace(job, status=answer.status)), answer

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe
+from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe, plan
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, ServiceView, plan, reject
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Effects, Observed, ServiceView, reject
 from mxnet_operator.plan.actions import CreatePod, CreateService, DeletePod, DeleteService, StopPod
 
 
@@ -26,7 +27,7 @@ def running_gang() -> JobBuilder:
     return make_mxjob().gang().condition("Created").condition("Running")
 
 
-def state_after(answer: Plan) -> str:
+def state_after(answer: Effects) -> str:
     assert answer.status is not None
     return answer.status.state
 
@@ -74,11 +75,11 @@ class TestTopology:
         assert answer.actions == (CreateService("digits-mx", "replicas"), CreatePod("Worker", 0, 0))
 
     def test_nothing_is_done_for_a_job_that_is_being_deleted(self) -> None:
-        assert plan(make_mxjob().gang().deleted().obj(), Observed(), NOW) == Plan()
+        assert plan(make_mxjob().gang().deleted().obj(), Observed(), NOW) == Effects()
 
     def test_a_job_in_order_asks_for_nothing(self) -> None:
         job = running_gang().obj()
-        assert plan(job, gang(job), NOW) == Plan()
+        assert plan(job, gang(job), NOW) == Effects()
 
 
 class TestRunning:
@@ -114,7 +115,7 @@ class TestRunning:
             .obj()
         )
         observed = observe(job, make_pod(job, "Scheduler").running(), make_pod(job, "Worker").running())
-        assert plan(job, observed, NOW) == Plan()
+        assert plan(job, observed, NOW) == Effects()
 
 
 class TestSuccess:
@@ -269,7 +270,7 @@ class TestTerminal:
     @pytest.mark.parametrize("end", ["Succeeded", "Failed"])
     def test_nothing_is_created_and_no_condition_changes_any_more(self, end: str) -> None:
         job = running_gang().condition(end).obj()
-        assert plan(job, Observed(), NOW) == Plan()
+        assert plan(job, Observed(), NOW) == Effects()
         observed = gang(job, worker_0=make_pod(job, "Worker").failed(1))
         assert plan(job, observed, NOW).status is None
 
@@ -277,10 +278,11 @@ class TestTerminal:
 class TestNotices:
     def test_a_field_that_this_version_does_not_act_on_is_told_once(self) -> None:
         builder = make_mxjob().worker(1).run_policy(schedulingPolicy={"queue": "a"})
-        (event,) = plan(builder.obj(), Observed(), NOW).events
+        gangs = (GangPolicy(),)
+        (event,) = plan(builder.obj(), Observed(), NOW, integrations=gangs).events
         assert event.type == "Warning"
         assert "spec.runPolicy.schedulingPolicy" in event.message
-        assert plan(builder.condition("Created").obj(), Observed(), NOW).events == ()
+        assert plan(builder.condition("Created").obj(), Observed(), NOW, integrations=gangs).events == ()
 
     def test_a_template_that_names_its_host_is_told_that_it_loses(self) -> None:
         answer = plan(make_mxjob().worker(1).template("Worker", hostname="mine").obj(), Observed(), NOW)
@@ -295,7 +297,7 @@ class TestNotices:
 class TestPlacement:
     WORDS = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
 
-    def placement(self, answer: Plan) -> list[tuple[str, str]]:
+    def placement(self, answer: Effects) -> list[tuple[str, str]]:
         assert answer.status is not None
         return [(c.status, c.message) for c in answer.status.conditions if c.type == "PodsScheduled"]
 

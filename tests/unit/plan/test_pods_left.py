@@ -1,9 +1,7 @@
 """Whether pods of a job are still to go, which the last phase of older API versions waits for: `plan` says so."""
 
 import pytest
-from builders import NOW, make_mxjob, make_pod, observe
-
-from mxnet_operator.plan import plan
+from builders import NOW, make_mxjob, make_pod, observe, plan
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan import Effects
 
 SECOND = timedelta(seconds=1)
 
 
-def condition(answer: Plan, condition_type: str) -> Condition | None:
+def condition(answer: Effects, condition_type: str) -> Condition | None:
     status = answer.status
     return None if status is None else next((c for c in status.conditions if c.type == condition_type), None)
 

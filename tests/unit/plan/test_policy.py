@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan, reads
 
-from mxnet_operator.plan import Observed, Plan, Policy, nodes_in_doubt, plan
+from mxnet_operator.plan import Effects, Observed, Policy
 
 SECOND = timedelta(seconds=1)
 
@@ -28,11 +28,11 @@ def test_the_first_backoff_is_the_policys() -> None:
 
 
 def test_a_terminating_pod_is_given_the_policys_time() -> None:
-    job = make_mxjob().gang().condition("Running").obj()
+    job = make_mxjob().gang().status(restarts=1).condition("Restarting").restart("OnFailure").obj()
     pod = make_pod(job, "Worker").running().deleting().set(delete_by=NOW, deleted_at=NOW).obj()
     at_once, patient = Policy(termination_slack=timedelta(0)), Policy(termination_slack=timedelta(hours=1))
-    assert nodes_in_doubt(job, Observed((pod,)), NOW, at_once) == ("node",)
-    assert nodes_in_doubt(job, Observed((pod,)), NOW, patient) == ()
+    assert reads(job, Observed((pod,), pods_listed="owned"), NOW, at_once).nodes == ("node",)
+    assert reads(job, Observed((pod,), pods_listed="owned"), NOW, patient).nodes == ()
 
 
 def test_a_plan_names_the_job_with_its_defaults_as_it_was_started() -> None:
@@ -46,6 +46,6 @@ def test_a_plan_names_the_job_with_its_defaults_as_it_was_started() -> None:
 
 def test_plans_that_ask_for_the_same_are_equal_and_others_are_not() -> None:
     one, other = make_mxjob("a").gang().obj(), make_mxjob("b").gang().obj()
-    assert Plan(job=one) == Plan(job=other) == Plan()
-    assert Plan(requeue_after=SECOND) != Plan()
-    assert len({Plan(job=one), Plan()}) == 1
+    assert Effects(job=one) == Effects(job=other) == Effects()
+    assert Effects(requeue_after=SECOND) != Effects()
+    assert len({Effects(job=one), Effects()}) == 1

@@ -1,48 +1,51 @@
 """A job that names a queue of Kueue's: when it waits, what it asks for, and when it gives its quota back."""
 
 import dataclasses
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from builders import NOW, JobBuilder, make_mxjob, make_pod
+from builders import plan as decided
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.pod_additions import Toleration
+from mxnet_operator.api.queue_labels import QUEUE_LABEL
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import (
-    Observed,
-    Plan,
-    PodView,
-    QueueSystem,
-    QueueWorkload,
+from mxnet_operator.integrations.child_kinds import KindsState
+from mxnet_operator.integrations.kueue.policy import (
+    KueuePolicy,
+    asks_for,
     flavors_wanted,
-    plan,
     priority_wanted,
-    reconcile_failed,
+    workload_name,
 )
-from mxnet_operator.plan.actions import (
-    ChangeQueueWorkload,
-    CreatePod,
-    CreateQueueWorkload,
-    DeletePod,
-    DeleteQueueWorkload,
-    SetQueueConditions,
-)
-from mxnet_operator.plan.queue import asks_for, workload_name
-from mxnet_operator.readers.kueue import (
+from mxnet_operator.integrations.kueue.workload import (
     AdmissionCheck,
     Assignment,
+    ChangeQueueWorkload,
+    CreateQueueWorkload,
+    DeleteQueueWorkload,
     PodSetUpdate,
     QueuePriority,
+    QueueState,
+    QueueWorkload,
     ResourceFlavor,
-    Toleration,
+    SetQueueConditions,
     WorkloadCondition,
 )
+from mxnet_operator.plan import (
+    Effects,
+    Observed,
+    PodView,
+    reconcile_failed,
+)
+from mxnet_operator.plan.actions import CreatePod, DeletePod
 
 SECOND = timedelta(seconds=1)
-SERVED = QueueSystem("Served")
+SERVED = KindsState("Served")
 PRIORITY = QueuePriority("PriorityClass", "")
 GPU = {"limits": {"nvidia.com/gpu": 2}}
 TOLERATION = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
@@ -55,7 +58,7 @@ EVICTED = ("Evicted", "True", "Preempted", "by another job")
 
 def queued(builder: JobBuilder | None = None, queue: str = "a", **labels: str) -> MXJob:
     job = (builder or make_mxjob().scheduler().worker(2, resources=GPU)).obj()
-    marked = {names.QUEUE_LABEL: queue, **{f"kueue.x-k8s.io/{k.replace('_', '-')}": v for k, v in labels.items()}}
+    marked = {QUEUE_LABEL: queue, **{f"kueue.x-k8s.io/{k.replace('_', '-')}": v for k, v in labels.items()}}
     return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, labels=marked))
 
 
@@ -76,12 +79,17 @@ def workload(job: MXJob, *told: tuple[str, str, str, str], **fields: Any) -> Que
     return msgspec.structs.replace(seen, **fields)
 
 
+def plan(job: MXJob, observed: Observed, now: datetime) -> Effects:
+    """What is decided where only the queue is of interest, and no other child."""
+    return decided(job, observed, now, rules=(), integrations=(KueuePolicy(),))
+
+
 def seen(of: QueueWorkload | None = None, *pods: PodView, **fields: Any) -> Observed:
-    known: dict[str, Any] = {"queues": SERVED, "flavors": (FLAVOR,), "queue_priority": PRIORITY, "rules": ()}
-    return Observed(pods=pods, workload=of, **(known | fields))
+    known: dict[str, Any] = {"kinds": SERVED, "flavors": (FLAVOR,), "priority": PRIORITY}
+    return Observed(pods=pods, facts=(QueueState(workload=of, **(known | fields)),))
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     assert answer.status is not None
     return msgspec.structs.replace(job, status=answer.status)
 
@@ -118,7 +126,7 @@ class TestEntering:
 
     def test_nothing_is_asked_for_twice(self) -> None:
         job = waiting(queued())
-        assert plan(job, seen(workload(job)), NOW) == Plan()
+        assert plan(job, seen(workload(job)), NOW) == Effects()
 
     def test_a_job_without_a_queue_asks_for_nothing(self) -> None:
         job = make_mxjob().worker(1).obj()
@@ -230,14 +238,14 @@ class TestPriority:
         entered, changed = workload(job("low"), PENDING), job("high")
         assert priority_wanted(changed, seen(entered)) == QueuePriority("PriorityClass", "high")
         read = QueuePriority("PriorityClass", "high", value=7)
-        (change,) = plan(waiting(changed), seen(entered, queue_priority=read), NOW).actions
+        (change,) = plan(waiting(changed), seen(entered, priority=read), NOW).actions
         assert isinstance(change, ChangeQueueWorkload)
         assert change.priority == read
 
     def test_a_class_that_can_not_be_read_is_told_and_nothing_enters_the_queue(self) -> None:
         job = queued(priority_class="nope")
         missing = QueuePriority("WorkloadPriorityClass", "nope", problem="not found")
-        answer = plan(job, seen(queue_priority=missing), NOW)
+        answer = plan(job, seen(priority=missing), NOW)
         words = "The job waits until WorkloadPriorityClass nope can be read: not found"
         assert admitted_words(after(job, answer)) == ("False", "PriorityClassUnreadable", words)
         assert (answer.actions, answer.requeue_after) == ((), 15 * SECOND)
@@ -269,9 +277,9 @@ class TestAdmitted:
         pods = [each for each in answer.actions if isinstance(each, CreatePod)]
         assert [each.type for each in pods] == ["Worker", "Worker", "Scheduler"]
         for each in pods:
-            assert each.placement is not None
-            assert each.placement.node_selector == (("pool", "gpu"),)
-            assert each.placement.tolerations == (TOLERATION,)
+            (added,) = each.additions
+            assert added.node_selector == (("pool", "gpu"),)
+            assert added.tolerations == (TOLERATION,)
         job = after(job, answer)
         assert admitted_words(job) == ("True", "Admitted", "Admitted by ClusterQueue team-a with flavor gpu.")
         assert (job.status.state, job.status.start_time) == ("Created", NOW + SECOND)
@@ -282,12 +290,12 @@ class TestAdmitted:
         update = PodSetUpdate("worker", {"l": "1"}, {"a": "2"}, {"zone": "b"}, [TOLERATION])
         checks = (AdmissionCheck("provisioned", "Ready", "", [update]),)
         answer = plan(job, seen(workload(job, QUOTA, ADMITTED, checks=checks)), NOW)
-        placements = {each.type: each.placement for each in answer.actions if isinstance(each, CreatePod)}
-        assert placements["Worker"].node_selector == (("pool", "gpu"), ("zone", "b"))  # type: ignore[union-attr]
-        assert placements["Worker"].tolerations == (TOLERATION,)  # type: ignore[union-attr]
-        assert ("l", "1") in placements["Worker"].labels  # type: ignore[union-attr]
-        assert ("a", "2") in placements["Worker"].annotations  # type: ignore[union-attr]
-        assert placements["Scheduler"].node_selector == (("pool", "gpu"),)  # type: ignore[union-attr]
+        placements = {each.type: each.additions[0] for each in answer.actions if isinstance(each, CreatePod)}
+        assert placements["Worker"].node_selector == (("pool", "gpu"), ("zone", "b"))
+        assert placements["Worker"].tolerations == (TOLERATION,)
+        assert ("l", "1") in placements["Worker"].labels
+        assert ("a", "2") in placements["Worker"].annotations
+        assert placements["Scheduler"].node_selector == (("pool", "gpu"),)
 
     def test_a_node_label_of_an_admission_check_wins_over_the_flavors(self) -> None:
         job = waiting(queued())
@@ -429,7 +437,7 @@ class TestGivingBack:
         job = after(job, answer)
         assert job.status.state == "Suspended"
         assert all(each.type != conditions.ADMITTED for each in job.status.conditions)
-        assert plan(job, seen(), NOW) == Plan()
+        assert plan(job, seen(), NOW) == Effects()
 
     @pytest.mark.parametrize(("exit_code", "reason"), [(0, "Succeeded"), (1, "Failed")])
     def test_a_job_that_is_over_gives_its_quota_back_once_none_of_its_pods_runs(
@@ -472,7 +480,7 @@ class TestGivingBack:
 class TestWithoutKueue:
     def test_the_job_runs_and_says_that_its_queue_is_ignored(self) -> None:
         job = queued()
-        answer = plan(job, seen(queues=QueueSystem("Absent")), NOW)
+        answer = plan(job, seen(kinds=KindsState("Absent")), NOW)
         assert [type(each) for each in answer.actions] == [CreatePod] * 3
         status, reason, message = admitted_words(after(job, answer))
         assert (status, reason) == ("False", "KueueNotInstalled")
@@ -480,11 +488,11 @@ class TestWithoutKueue:
         assert [(each.type, each.reason) for each in answer.events] == [("Warning", "KueueNotInstalled")]
 
     def test_nothing_is_decided_before_the_server_has_said_whether_it_has_queues(self) -> None:
-        assert plan(queued(), seen(queues=QueueSystem("Unknown")), NOW) == Plan(requeue_after=SECOND)
+        assert plan(queued(), seen(kinds=KindsState("Unknown")), NOW) == Effects(requeue_after=SECOND)
 
     def test_a_new_job_waits_where_workloads_may_not_be_read_and_says_so(self) -> None:
         job = queued()
-        answer = plan(job, seen(queues=QueueSystem("Unknown", "forbidden")), NOW)
+        answer = plan(job, seen(kinds=KindsState("Unknown", "forbidden")), NOW)
         assert answer.actions == ()
         status, reason, message = admitted_words(after(job, answer))
         assert (status, reason) == ("False", "KueueUnreadable")
@@ -494,19 +502,19 @@ class TestWithoutKueue:
         job = queued()
         told = reconcile_failed(job.metadata.name, (), "Forbidden", "The API server answers 403", NOW)
         job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told, state="Created"))
-        answer = plan(job, seen(queues=QueueSystem("Unknown", "forbidden")), NOW)
+        answer = plan(job, seen(kinds=KindsState("Unknown", "forbidden")), NOW)
         assert after(job, answer).status.state == "Suspended"
 
     def test_a_job_that_runs_goes_on_where_workloads_may_no_longer_be_read(self) -> None:
         job, pods = running(waiting(queued()))
-        answer = plan(job, seen(None, *pods, queues=QueueSystem("Unknown", "forbidden")), NOW)
+        answer = plan(job, seen(None, *pods, kinds=KindsState("Unknown", "forbidden")), NOW)
         assert (answer.actions, after(job, answer).status.state) == ((), "Running")
 
     def test_a_job_that_has_begun_gets_no_further_pods_where_workloads_may_no_longer_be_read(self) -> None:
         job = waiting(queued())
         job = after(job, plan(job, seen(workload(job, QUOTA, ADMITTED)), NOW))
         worker = make_pod(job, "Worker", 0).running().obj()
-        answer = plan(job, seen(None, worker, queues=QueueSystem("Unknown", "forbidden")), NOW)
+        answer = plan(job, seen(None, worker, kinds=KindsState("Unknown", "forbidden")), NOW)
         assert answer.actions == ()
         assert after(job, answer).status.state == "Created"
         readable = plan(job, seen(workload(job, QUOTA, ADMITTED), worker), NOW)

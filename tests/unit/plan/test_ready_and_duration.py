@@ -2,13 +2,13 @@
 
 from datetime import timedelta
 
-from builders import NOW, make_mxjob, make_pod, make_services
+from builders import NOW, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan import Effects, Observed
 
 
-def planned(job: MXJob, *pods: object, later: timedelta = timedelta(0)) -> Plan:
+def planned(job: MXJob, *pods: object, later: timedelta = timedelta(0)) -> Effects:
     return plan(job, Observed(tuple(pods), make_services(job)), NOW + later)
 
 

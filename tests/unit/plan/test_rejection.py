@@ -1,10 +1,10 @@
 """What the API server's answer to the creation of a pod or Service means for its job."""
 
 import pytest
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.plan import Plan, RejectedCreation, creation_rejected, plan, reject
+from mxnet_operator.plan import Effects, RejectedCreation, creation_rejected, reject
 from mxnet_operator.plan.actions import DeletePod, StopPod
 
 DECODING = (
@@ -85,16 +85,16 @@ def test_a_refusal_that_has_been_told_is_not_written_again() -> None:
     assert told.status is not None
     again = with_defaults(make_mxjob().worker(1).obj())
     again = type(again)(metadata=again.metadata, spec=again.spec, status=told.status)
-    assert creation_rejected(again, Plan(), refused, NOW).status is None
+    assert creation_rejected(again, Effects(), refused, NOW).status is None
 
 
 def test_a_job_that_is_over_stays_what_it_is() -> None:
     job = with_defaults(make_mxjob().worker(1).condition("Succeeded").obj())
     refused = RejectedCreation(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
-    assert creation_rejected(job, Plan(), refused, NOW) == Plan()
+    assert creation_rejected(job, Effects(), refused, NOW) == Effects()
 
 
 @pytest.mark.parametrize("running", [True, False])
 def test_a_job_that_is_being_deleted_is_left_alone_though_it_is_not_valid(running: bool) -> None:
     status = make_mxjob().worker(1).condition("Created").condition("Running").obj().status
-    assert reject("digits", status, ("wrong",), NOW, has_running_pods=running, is_deleting=True) == Plan()
+    assert reject("digits", status, ("wrong",), NOW, has_running_pods=running, is_deleting=True) == Effects()

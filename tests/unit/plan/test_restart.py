@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services
+from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import CreatePod, DeletePod
-from mxnet_operator.plan.attempt import given_up, restart_scope
-from mxnet_operator.plan.backoff import next_attempt
+from mxnet_operator.plan.failures import given_up, next_attempt
+from mxnet_operator.plan.replicas import restart_scope
 
 SECOND = timedelta(seconds=1)
 
@@ -34,7 +34,7 @@ def gang(job: MXJob, *changed: PodBuilder, attempt: int = 0, without: tuple[str,
     return Observed(tuple(pod for name, pod in pods.items() if name not in without), make_services(job))
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     """The job once the status of a plan is stored."""
     assert answer.status is not None
     return msgspec.structs.replace(job, status=answer.status)

@@ -3,10 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW, JobBuilder, make_mxjob, make_pod, observe
+from builders import NOW, JobBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.types import MXJobStatus
-from mxnet_operator.plan import plan
 
 RESULT = '{"accuracy": 0.99}'
 

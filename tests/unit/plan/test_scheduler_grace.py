@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan import Effects
 from mxnet_operator.plan.actions import StopPod
-from mxnet_operator.plan.scheduler_grace import WORDS
+from mxnet_operator.plan.success import WORDS
 
 SECOND = timedelta(seconds=1)
 
@@ -34,16 +34,16 @@ def started(job: MXJob, seconds: float) -> MXJob:
     return msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, start_time=NOW - seconds * SECOND))
 
 
-def look(job: MXJob, seconds: float, at: datetime | None = NOW) -> Plan:
+def look(job: MXJob, seconds: float, at: datetime | None = NOW) -> Effects:
     return plan(job, observe(job, *workers_done(job, at)), NOW + seconds * SECOND)
 
 
-def left(answer: Plan) -> Condition | None:
+def left(answer: Effects) -> Condition | None:
     status = answer.status
     return None if status is None else next((c for c in status.conditions if c.type == "SchedulerStillRunning"), None)
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     assert answer.status is not None
     return msgspec.structs.replace(job, status=answer.status)
 

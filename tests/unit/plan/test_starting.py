@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
-from mxnet_operator.plan import plan
 
 SECOND = timedelta(seconds=1)
 NO_IMAGE = {"waiting_container": "mxnet", "waiting_reason": "ErrImagePull", "waiting_message": "no such image"}

@@ -4,17 +4,17 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, make_services
+from builders import NOW, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, DeleteService
-from mxnet_operator.plan.backoff import next_attempt
+from mxnet_operator.plan.failures import next_attempt
 
 SECOND = timedelta(seconds=1)
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     assert answer.status is not None
     return msgspec.structs.replace(job, status=answer.status)
 
@@ -31,7 +31,7 @@ class TestSuspend:
         job = after(job, answer)
         assert answer.actions == ()
         assert (job.status.state, job.status.start_time, job.status.restarts) == ("Suspended", None, 0)
-        assert plan(job, Observed(), NOW + SECOND) == Plan()
+        assert plan(job, Observed(), NOW + SECOND) == Effects()
 
     def test_a_running_job_gives_up_its_pods_first_and_says_suspended_when_they_are_gone(self) -> None:
         job = with_suspend(make_mxjob().worker(2).condition("Created").condition("Running").obj(), True)
@@ -57,7 +57,7 @@ class TestSuspend:
         job = with_suspend(job, True)
         job = after(job, plan(job, Observed(), NOW))
         assert (job.status.state, job.status.restarts, job.status.first_attempt) == ("Suspended", 3, 3)
-        assert plan(job, Observed(), NOW + SECOND) == Plan()
+        assert plan(job, Observed(), NOW + SECOND) == Effects()
         job = with_suspend(job, False)
         job = after(job, plan(job, Observed(), NOW))
         lost = make_pod(job, "Worker", 0).deleting().set(attempt=3).obj()
@@ -155,7 +155,7 @@ class TestProgressDeadline:
     def test_waiting_to_be_placed_is_not_counted(self) -> None:
         job = make_mxjob().worker(1).run_policy(progressDeadlineSeconds=1).condition("Created").obj()
         observed = Observed((make_pod(job, "Worker").unscheduled().obj(),), make_services(job)[1:])
-        assert plan(job, observed, NOW + 3600 * SECOND) == Plan()
+        assert plan(job, observed, NOW + 3600 * SECOND) == Effects()
 
     def test_a_pod_that_its_template_places_counts_from_its_creation(self) -> None:
         job = make_mxjob().worker(2).run_policy(progressDeadlineSeconds=5).condition("Created").obj()
@@ -197,4 +197,4 @@ class TestTimeToLive:
 
     def test_without_it_the_job_is_kept(self) -> None:
         job = make_mxjob().worker(1).condition("Succeeded").obj()
-        assert plan(job, Observed(), NOW + timedelta(days=999)) == Plan()
+        assert plan(job, Observed(), NOW + timedelta(days=999)) == Effects()

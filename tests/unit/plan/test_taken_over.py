@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan
 
-from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import CreatePod, CreateService
 
 
@@ -47,4 +47,4 @@ def test_one_that_was_resumed_before_we_saw_it_has_all_its_time() -> None:
 
 def test_one_in_order_is_left_alone() -> None:
     job = make_mxjob().worker(1).condition("Created").condition("Succeeded").obj()
-    assert plan(job, Observed(), NOW) == Plan()
+    assert plan(job, Observed(), NOW) == Effects()

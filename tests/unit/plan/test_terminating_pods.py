@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services
+from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services, plan, reads
 
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import NodeView, Observed, Plan, PodView, Policy, nodes_in_doubt, plan
+from mxnet_operator.plan import Effects, NodeView, Observed, PodView, Policy
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 
 SECOND = timedelta(seconds=1)
@@ -24,7 +24,7 @@ def restarting(**run_policy: Any) -> MXJob:
     return after(job, plan(job, failed, NOW))
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     assert answer.status is not None
     return msgspec.structs.replace(job, status=answer.status)
 
@@ -33,12 +33,12 @@ def going(job: MXJob, kind: str = "Worker", **fields: Any) -> PodView:
     return make_pod(job, kind).running().set(deleting=True, delete_by=NOW, **fields).obj()
 
 
-def look(job: MXJob, *pods: PodView, node: str = "Present", seconds: float = 30) -> Plan:
+def look(job: MXJob, *pods: PodView, node: str = "Present", seconds: float = 30) -> Effects:
     view = NodeView(name="node", state=node)  # type: ignore[arg-type]
     return plan(job, Observed(pods, make_services(job), (view,)), NOW + seconds * SECOND)
 
 
-def terminating(answer: Plan) -> Condition:
+def terminating(answer: Effects) -> Condition:
     assert answer.status is not None
     (found,) = (c for c in answer.status.conditions if c.type == "PodsTerminating")
     return found
@@ -50,11 +50,11 @@ class TestWhatIsSaid:
         answer = look(job, going(job), seconds=29)
         assert (answer.status, answer.events, answer.actions) == (None, (), ())
         assert answer.requeue_after == SECOND
-        assert nodes_in_doubt(job, Observed((going(job),)), NOW + 29 * SECOND) == ()
+        assert reads(job, Observed((going(job),), pods_listed="owned"), NOW + 29 * SECOND).nodes == ()
 
     def test_a_pod_past_it_is_named_with_its_node_in_a_condition_and_an_event(self) -> None:
         job = restarting()
-        assert nodes_in_doubt(job, Observed((going(job),)), LATE) == ("node",)
+        assert reads(job, Observed((going(job),), pods_listed="owned"), LATE).nodes == ("node",)
         answer = look(job, going(job))
         condition = terminating(answer)
         assert (condition.status, condition.reason) == ("True", "GracePeriodExceeded")
@@ -137,7 +137,7 @@ class TestForce:
         answer = look(job, held, node="Gone")
         assert answer.actions == ()
         assert answer.requeue_after is None
-        assert nodes_in_doubt(job, Observed((held,)), LATE) == ()
+        assert reads(job, Observed((held,), pods_listed="owned"), LATE).nodes == ()
 
     def test_a_controller_that_may_not_read_nodes_says_so_and_asks_rarely(self) -> None:
         job = restarting()
@@ -182,8 +182,8 @@ class TestWhatEndsTheWait:
     def test_a_finished_job_writes_nothing_about_pods_that_do_not_go(self, policy: str) -> None:
         job = make_mxjob().worker(1).run_policy(cleanPodPolicy=policy).condition("Created").condition("Failed").obj()
         pod = going(job)
-        assert nodes_in_doubt(job, Observed((pod,)), LATE + 3600 * SECOND) == ()
-        assert plan(job, Observed((pod,)), LATE + 3600 * SECOND) == Plan()
+        assert reads(job, Observed((pod,), pods_listed="owned"), LATE + 3600 * SECOND).nodes == ()
+        assert plan(job, Observed((pod,)), LATE + 3600 * SECOND) == Effects()
 
 
 def test_of_replicas_that_are_replaced_one_by_one_the_others_run_on() -> None:

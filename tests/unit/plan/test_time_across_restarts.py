@@ -8,23 +8,23 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services
+from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import CreatePod, DeleteJob
 
 SECOND = timedelta(seconds=1)
 
 
-def stored(job: MXJob, answer: Plan) -> MXJob:
+def stored(job: MXJob, answer: Effects) -> MXJob:
     """The job with the status of the plan, as another controller reads it."""
     assert answer.status is not None
     whole = msgspec.structs.replace(job, status=answer.status)
     return msgspec.json.decode(msgspec.json.encode(whole), type=MXJob)
 
 
-def look(job: MXJob, at: float, *pods: PodBuilder) -> Plan:
+def look(job: MXJob, at: float, *pods: PodBuilder) -> Effects:
     services = tuple(service for service in make_services(job) if service.name == "digits-mx")
     return plan(job, Observed(tuple(pod.obj() for pod in pods), services), NOW + at * SECOND)
 
@@ -67,11 +67,11 @@ def resumed(job: MXJob, at: float) -> MXJob:
     return stored(job, look(job, at, *workers(job)))
 
 
-def state(job: MXJob, answer: Plan) -> str:
+def state(job: MXJob, answer: Effects) -> str:
     return job.status.state if answer.status is None else answer.status.state
 
 
-def waits_for_nothing(answer: Plan) -> bool:
+def waits_for_nothing(answer: Effects) -> bool:
     return answer.status is None and answer.requeue_after is None
 
 

@@ -4,18 +4,21 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, make_mxjob
+from builders import NOW, JobBuilder, make_mxjob, plan
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.builders import build_pod, build_queue_workload, build_service
-from mxnet_operator.plan import Observed, QueueSystem, plan
-from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.gang import gang_of
-from mxnet_operator.plan.queue import asks_for, priority_wanted
-from mxnet_operator.plan.services import wanted_services
-from mxnet_operator.readers.kueue import QueuePriority
+from mxnet_operator.builders import build_pod, build_service
+from mxnet_operator.integrations.child_kinds import KindsState
+from mxnet_operator.integrations.gangs.gang import gang_of
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.integrations.kueue.objects import build_queue_workload
+from mxnet_operator.integrations.kueue.policy import KueuePolicy, asks_for, priority_wanted
+from mxnet_operator.integrations.kueue.workload import QueuePriority, QueueState
+from mxnet_operator.plan import Observed
+from mxnet_operator.plan.children import wanted_services
+from mxnet_operator.plan.replicas import restart_scope
 
 ASKED: tuple[dict[str, int], ...] = (
     {"Scheduler": 1, "Server": 1, "Worker": 4},
@@ -25,6 +28,7 @@ ASKED: tuple[dict[str, int], ...] = (
     {"Tuner": 1},
     {"Scheduler": 1, "Server": 1, "Worker": 1, "TunerTracker": 1, "TunerServer": 1, "Tuner": 1},
 )
+POLICIES = (KueuePolicy(), GangPolicy())
 ODD: dict[str, Any] = {
     "ports": [{"name": "mxjob-port", "containerPort": 1234}],
     "resources": {"limits": {"nvidia.com/gpu": 1, "alpha.kubernetes.io/nvidia-gpu": 1, "memory": "much"}},
@@ -57,10 +61,10 @@ def test_a_type_without_replicas_decides_nothing_of_a_job(asked: dict[str, int])
     assert restart_scope(listed) == restart_scope(few)
     assert gang_of(listed) == gang_of(few)
     assert asks_for(listed) == asks_for(few)
-    queued = Observed(queues=QueueSystem("Served"))
+    queued = Observed(facts=(QueueState(kinds=KindsState("Served")),))
     assert priority_wanted(listed, queued) == priority_wanted(few, queued) == QueuePriority("PriorityClass", "")
-    assert plan(written[1], Observed(), NOW).events == plan(written[0], Observed(), NOW).events
-    assert plan(written[1], Observed(), NOW).actions == plan(written[0], Observed(), NOW).actions
+    of_few, of_listed = (plan(each, Observed(), NOW, integrations=POLICIES) for each in written)
+    assert (of_listed.events, of_listed.actions) == (of_few.events, of_few.actions)
 
 
 @pytest.mark.parametrize("asked", ASKED, ids="-".join)

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from builders import NOW, make_mxjob
+from builders import NOW, make_mxjob, plan
 
-from mxnet_operator.plan import Observed, plan
-from mxnet_operator.plan.unused_gpus import unused_gpus
+from mxnet_operator.plan import Observed
+from mxnet_operator.plan.notices import unused_gpus
 
 ONE: dict[str, Any] = {"limits": {"nvidia.com/gpu": 1}}
 

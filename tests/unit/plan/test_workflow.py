@@ -1,16 +1,20 @@
 """A job that goes with its Argo Workflow: when it asks for that, and what it comes to."""
 
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 import pytest
 from builders import NOW, make_mxjob, make_pod, make_services
+from builders import plan as decided
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, goes_with_workflow, plan
+from mxnet_operator.integrations.argo.policy import READ_INTERVAL, ArgoPolicy, WorkflowOver, goes_with_workflow
+from mxnet_operator.plan import Observed
 from mxnet_operator.plan.actions import DeleteJob
-from mxnet_operator.plan.workflow import READ_INTERVAL
+
+plan = partial(decided, integrations=(ArgoPolicy(),))
 
 WHY = "nightly is being shut down (Terminate)"
 
@@ -27,7 +31,7 @@ def job(asks: str = "true", *conditions: str, **run_policy: bool) -> MXJob:
 @pytest.mark.parametrize("suspended", [False, True])
 def test_a_job_whose_workflow_is_at_its_end_is_deleted_and_says_why(suspended: bool) -> None:
     it = job("true", "Created", suspend=suspended)
-    running = Observed((make_pod(it, "Worker").running().obj(),), make_services(it), workflow_over=WHY)
+    running = Observed((make_pod(it, "Worker").running().obj(),), make_services(it), facts=(WorkflowOver(WHY),))
     answer = plan(it, running, NOW)
     assert answer.actions == (DeleteJob(it.metadata.name, it.metadata.uid),)
     (event,) = answer.events
@@ -60,7 +64,7 @@ def test_what_must_be_seen_to_earlier_is() -> None:
 def test_a_job_that_is_over_stays_for_as_long_as_its_ttl_says(end: str) -> None:
     it = job("true", "Created", end)
     assert not goes_with_workflow(it)
-    answer = plan(it, Observed(children=make_services(it), workflow_over=WHY), NOW)
+    answer = plan(it, Observed(children=make_services(it), facts=(WorkflowOver(WHY),)), NOW)
     assert not any(isinstance(action, DeleteJob) for action in answer.actions)
 
 

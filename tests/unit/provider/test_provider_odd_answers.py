@@ -44,7 +44,6 @@ def sync_hook(url, **options):
     hook = MXNetJobHook(**options)
     if url:
         hook.__dict__["api_client"] = client.ApiClient(configuration(url))
-        hook.__dict__["api_client"].rest_client.pool_manager.connection_pool_kw["retries"] = False
     return hook
 
 

@@ -6,12 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kubernetes.client import Configuration
 from kubernetes.client.exceptions import ApiException
 from msgspec import to_builtins
 from urllib3.exceptions import MaxRetryError
 
 from mxnet_operator.api import names
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.hooks.api_connection import ApiConnection
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
@@ -167,15 +169,15 @@ def test_a_creation_that_met_a_quota_being_counted_is_tried_again(
 ) -> None:
     did: list[str] = []
 
-    def create(*_arguments: Any, **_options: Any) -> dict[str, Any]:
+    async def create(*_arguments: Any, **_options: Any) -> dict[str, Any]:
         did.append(answers[len(did)])
         if did[-1]:
             raise refusal(did[-1])
         return running(BEFORE)
 
     hook = MXNetJobHook()
-    api = SimpleNamespace(create_namespaced_custom_object=create)
-    monkeypatch.setattr(MXNetJobHook, "custom_object_client", api)
+    monkeypatch.setattr(MXNetJobHook, "configuration", lambda _, **__: Configuration())
+    monkeypatch.setattr(ApiConnection, "request", create)
     manifest = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "digits", "namespace": "d"}}
     if created:
         assert hook.create_job(manifest)["metadata"]["uid"] == "u"

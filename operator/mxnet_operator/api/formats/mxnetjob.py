@@ -1,7 +1,7 @@
 """Format kubeflow.org/v1alpha1 MXNetJob of the proposal to Kubeflow: a map of replicas in lower case, port 9092.
 
 Its pods carry `job_type` and `kubeflow.org` as labels; `controller-uid` and `task_index` stand under the names of today
-(`docs/decisions/0013-what-the-documents-promise-otherwise.md`).
+(`docs/decisions/api.md`).
 """
 
 from collections.abc import Iterator

@@ -19,10 +19,11 @@ from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.endpoints import Address, Handler, guarded, health_pages, metrics_pages, served
-from mxnet_operator.controller.gangs import GangBackend, backends_of
 from mxnet_operator.controller.health import Health
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.controller.serving_certificate import CERTIFICATE, KEY, ServingCertificate
+from mxnet_operator.integrations.integration import Integration
+from mxnet_operator.integrations.registry import Settings, integrations
 from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, own_identity
 from mxnet_operator.kube.reviews import AccessReviewer
 from mxnet_operator.plan import Policy
@@ -57,8 +58,7 @@ class Options:
     election: Election | None
     metrics: Address | None
     health: Address | None
-    gangs: tuple[GangBackend, ...] = ()
-    """Gang schedulers that may place pods, in order of preference."""
+    integrations: tuple[Integration, ...] = ()
     job_url_template: str = ""
     """Address of a job's page; empty where jobs have none."""
     metrics_certificate: Path | None = None
@@ -79,9 +79,16 @@ def lease_times(duration: float, renew_deadline: float, retry_period: float) -> 
         raise typer.BadParameter(str(error)) from error
 
 
-def gang_schedulers(name: str, scheduler: str) -> tuple[GangBackend, ...]:
-    """Return the gang schedulers that --gang-scheduling and --gang-scheduler-name select, in order of preference."""
-    return backends_of(name, scheduler)
+def chosen_integrations(gang_scheduling: str, gang_scheduler_name: str) -> tuple[Integration, ...]:
+    """Return the integrations that the flags ask for.
+
+    Raises:
+        typer.BadParameter: a flag names nothing that exists.
+    """
+    try:
+        return integrations(Settings(gang_scheduling=gang_scheduling, gang_scheduler_name=gang_scheduler_name))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def url_template(given: str) -> str:
@@ -143,7 +150,7 @@ async def run(options: Options) -> None:
                 elector=elector,
                 observer=metrics,
                 fail_fast_hook=True,
-                gangs=options.gangs,
+                integrations=options.integrations,
                 policy=Policy(job_url_template=options.job_url_template),
             )
             metrics.watch(controller)

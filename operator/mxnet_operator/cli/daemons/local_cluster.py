@@ -17,6 +17,7 @@ from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.controller.controller import Controller
+from mxnet_operator.integrations.registry import Settings, integrations
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.lease import LEASE_NAME, LeaderElector, LeaseTimes
 from mxnet_operator.local import daemon
@@ -105,15 +106,14 @@ def _serve(
     on_ready: Callable[[ClusterState], None],
 ) -> None:
     # The local cluster's own scheduler goes by the pods; kube-scheduler doesn't.
-    known = msgspec.structs.replace(policy, pods_tell_their_gang=options.control_plane == LOCAL)
+    settings = Settings(gang_scheduling="local" if options.control_plane == LOCAL else "none")
+    make = partial(make_controller, policy=policy, settings=settings)
 
     async def main(home: Path) -> None:
         stop = asyncio.Event()
         with first_signal() as interrupted:
             interrupted.add_done_callback(lambda _: stop.set())
-            await run_cluster(
-                home, options, partial(make_controller, policy=known), on_step=on_step, on_ready=on_ready, stop=stop
-            )
+            await run_cluster(home, options, make, on_step=on_step, on_ready=on_ready, stop=stop)
 
     try:
         with usable_home() as home:
@@ -129,7 +129,9 @@ def _serve(
         _died(error)
 
 
-def make_controller(client: Client, job_url_template: str = "", *, policy: Policy | None = None) -> Controller:
+def make_controller(
+    client: Client, job_url_template: str = "", *, policy: Policy | None = None, settings: Settings | None = None
+) -> Controller:
     """Create the controller of a local cluster; it holds the Lease, so that `mxnet-operator run` beside it stands by.
 
     It renews every ten minutes, so that an idle cluster stays idle. Nobody waits for the Lease of a cluster that ended:
@@ -137,7 +139,7 @@ def make_controller(client: Client, job_url_template: str = "", *, policy: Polic
     """
     elector = LeaderElector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
     policy = msgspec.structs.replace(policy or Policy(), job_url_template=job_url_template)
-    return Controller(client, elector=elector, policy=policy)
+    return Controller(client, elector=elector, policy=policy, integrations=integrations(settings))
 
 
 def _died(error: ComponentDiedError) -> NoReturn:

@@ -17,7 +17,7 @@ from mxnet_operator.cli.manifests import (
     sources_given,
 )
 from mxnet_operator.cli.output.terminal import say, write_line
-from mxnet_operator.plan.unused_gpus import unused_gpus
+from mxnet_operator.plan.notices import unused_gpus
 
 EXAMPLES = """
 [bold]Examples[/]

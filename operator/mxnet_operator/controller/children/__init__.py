@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from mxnet_operator.controller.children.kind import ChildKind, Patch
 from mxnet_operator.controller.children.pods import PODS
 from mxnet_operator.controller.children.services import SERVICES
+from mxnet_operator.integrations.child_kinds import ChildKind, Patch
 
 KINDS: Final[tuple[ChildKind, ...]] = (SERVICES, PODS)
 

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders import build_service
-from mxnet_operator.controller.children.kind import ChildKind
 from mxnet_operator.controller.projection import project_service
+from mxnet_operator.integrations.child_kinds import ChildKind
 from mxnet_operator.kube import resources
 from mxnet_operator.plan.actions import CreateService, DeleteService
-from mxnet_operator.plan.services import SERVICES as RULE
+from mxnet_operator.plan.children import SERVICES as RULE
 
 
 def _manifest(job: MXJob, action: CreateService, _: bool) -> dict[str, Any]:

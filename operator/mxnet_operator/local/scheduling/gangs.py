@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mxnet_operator.api import names
 from mxnet_operator.readers.pods import ENDED
@@ -63,23 +63,32 @@ def in_order(pods: Iterable[Object], absent: Collection[str] = ()) -> list[Gang]
     Pods of equal age stay in the order in which they are given. A pod that is being deleted belongs to none. `absent`
     are names of nodes that don't exist: a pod whose template names one of them waits.
     """
-    members: dict[tuple[str, str], list[Object]] = {}
+    members: dict[tuple[str, str], list[_Member]] = {}
     for pod in pods:
         if "deletionTimestamp" not in pod["metadata"]:
-            members.setdefault(_key(pod), []).append(pod)
+            member = _Member(pod, _owner(pod), _said(pod))
+            members.setdefault(member.key, []).append(member)
     found = (_gang(each, absent) for each in members.values())
     return sorted((gang for gang in found if gang.waiting), key=lambda g: (not g.goes_first, -g.priority, g.since))
 
 
-def _key(pod: Object) -> tuple[str, str]:
-    job, said = _owner(pod), _said(pod)
-    return (job["uid"], said["name"]) if job and said else (pod["metadata"]["uid"], "")
+class _Member(NamedTuple):
+    """Pod with its owner and what its annotation says about its gang, each empty where there is none."""
+
+    pod: Object
+    job: Object
+    said: dict[str, str]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.job["uid"], self.said["name"]) if self.job and self.said else (self.pod["metadata"]["uid"], "")
 
 
-def _gang(pods: list[Object], absent: Collection[str]) -> Gang:
-    first, job, said = pods[0], _owner(pods[0]), _said(pods[0])
+def _gang(members: list[_Member], absent: Collection[str]) -> Gang:
+    first, job, said = members[0]
+    pods = [each.pod for each in members]
     is_job = bool(job and said)
-    size, minimum = _numbers(pods) if is_job else (1, 1)
+    size, minimum = _numbers(members) if is_job else (1, 1)
     return Gang(
         name=f"{first['metadata'].get('namespace', '')}/{job['name'] if is_job else first['metadata']['name']}",
         size=size,
@@ -93,12 +102,12 @@ def _gang(pods: list[Object], absent: Collection[str]) -> Gang:
     )
 
 
-def _numbers(pods: list[Object]) -> tuple[int, int]:
+def _numbers(members: list[_Member]) -> tuple[int, int]:
     """Return size and minimum of a job's gang: what is created last knows best, which are fewer in scope Replica.
 
     Of minimums the largest counts: while a change reaches pod after pod, nothing is placed that may be too little.
     """
-    numbers = [(size := int(said["size"]), int(said["minimum"] or size)) for pod in pods if (said := _said(pod))]
+    numbers = [(size := int(said["size"]), int(said["minimum"] or size)) for _, _, said in members if said]
     size, minimum = min(size for size, _ in numbers), max(minimum for _, minimum in numbers)
     is_too_large = any(minimum > size for size, minimum in numbers)
     return size, minimum if is_too_large else min(minimum, size)

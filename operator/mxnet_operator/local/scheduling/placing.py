@@ -1,7 +1,7 @@
 """Decides which gangs are placed on the one node, and puts into words what each of the others waits for.
 
 Gangs are taken in order, and none passes another that waits for what both ask for: what the first ones are to have is
-kept for them, so a large one gets its turn. `docs/decisions/0058-the-local-scheduler-places-whole-gangs-in-order.md`.
+kept for them, so a large one gets its turn. `docs/decisions/local-scheduler.md`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -165,7 +165,8 @@ def _sorted_out(gang: Gang, node: Node, blocked: Mapping[str, str]) -> tuple[lis
             never[pod["metadata"]["uid"]] = why
         else:
             waiting.append(_Waiting(pod, asks))
-    waiting.sort(key=lambda each: _share(each.asks, node))
+    if len(waiting) > 1:
+        waiting.sort(key=lambda each: _share(each.asks, node))
     if gang.needed and (why := _why_never(gang, waiting, never, node)):
         return [], dict.fromkeys((pod["metadata"]["uid"] for pod in gang.waiting), why)
     for each in waiting:

@@ -30,7 +30,7 @@ REPORT_SECONDS: Final = 1.0
 SECONDS_PER_CHANGE: Final = 0.1
 """Time between two updates, for each message that the first one changed: one job's end may change all messages."""
 _REST: Final = 9
-"""Rest after a pass over all pods, as a multiple of its duration: passes take at most a tenth of the time."""
+"""Rest after a pass over all pods, as a multiple of its CPU time: passes take at most a tenth of a CPU."""
 FORMING_SECONDS: Final = 2.0
 """How long the first pods of a gang wait for the others in silence: those of a job that starts come one by one."""
 
@@ -113,9 +113,9 @@ class Scheduler:
         try:
             await self._settle()
             removed = await self._remove_unhosted(nodes)
-            began = time.perf_counter()
+            began = time.thread_time()
             decision = self._decide(nodes)
-            self._rest = _REST * (time.perf_counter() - began)
+            self._rest = _REST * (time.thread_time() - began)
             bound = [await self._bind(pod) for pod in decision.to_place]
             silent = self._silent(decision.forming)
             next_report = await self._report({uid: why for uid, why in decision.words.items() if uid not in silent})

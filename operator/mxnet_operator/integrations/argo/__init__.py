@@ -1,0 +1,44 @@
+"""Argo Workflows: a job may be deleted with its workflow, and a killed poller of a job's step is replaced."""
+
+from datetime import timedelta
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.integrations.argo.policy import ArgoPolicy, WorkflowOver
+from mxnet_operator.integrations.argo.pollers import Pollers
+from mxnet_operator.integrations.argo.workflows import Workflows
+from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
+from mxnet_operator.plan import Observed
+
+
+class WorkflowReader(JobReader):
+    """Reader of the workflows that own jobs, and watchdog of their pollers."""
+
+    def __init__(self, around: Surroundings) -> None:
+        """Create a reader that has read nothing."""
+        self._workflows = Workflows(around)
+        self._pollers = Pollers(around, self._workflows)
+
+    async def observe(self, job: MXJob, manifest: bytes, observed: Observed) -> Observed:
+        """Return the observation with the end of the job's workflow."""
+        why = await self._workflows.why_over(job.metadata.key, job, manifest)
+        return observed.with_fact(WorkflowOver(why)) if why else observed
+
+    async def after(self, job: MXJob) -> timedelta | None:
+        """Complete the results of dead pollers."""
+        return await self._pollers.check(job)
+
+    def forget(self, key: str) -> None:
+        """Drop what was read for a deleted job."""
+        self._workflows.forget(key)
+
+
+class Argo(Integration):
+    """Integration of Argo Workflows, of which nothing is watched."""
+
+    name = "argo"
+    policy = ArgoPolicy()
+    rights = "operator/manifests/components/argo/rbac.yaml"
+
+    def reader(self, around: Surroundings) -> JobReader:
+        """Return a reader of workflows."""
+        return WorkflowReader(around)
