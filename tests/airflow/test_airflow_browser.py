@@ -110,7 +110,7 @@ def browser_page() -> Iterator[Page]:
             browser.close()
 
 
-pytestmark = [pytest.mark.whole_airflow, pytest.mark.alone]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.whole_airflow, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

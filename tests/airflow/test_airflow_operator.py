@@ -928,7 +928,7 @@ def test_a_queue_a_grace_period_and_a_replica_spec_reach_the_job(world):
     )
     job = world.job_of(world.start(operator))
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
-    assert "suspend" not in job["spec"].get("runPolicy", {})
+    assert job["spec"].get("runPolicy", {}).get("suspend") is not True
     worker = job["spec"]["mxReplicaSpecs"]["Worker"]
     assert (worker["replicas"], worker["restartPolicy"]) == (2, "OnFailure")
     assert worker["template"]["spec"]["terminationGracePeriodSeconds"] == 5

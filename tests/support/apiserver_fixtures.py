@@ -96,7 +96,7 @@ class Api:
         data = raw if raw is not None else (json.dumps(body).encode() if body is not None else None)
         if data is not None:
             sent["Content-Type"] = content_type
-        stream = io.BytesIO(data) if data is not None else None  # aiohttp warns of bytes that are many
+        stream = io.BytesIO(data) if isinstance(data, bytes) else data  # aiohttp warns of bytes that are many
         async with self.session.request(method, self.base + path, data=stream, headers=sent, params=query) as response:
             return Answer(response.status, response.headers, await response.text())
 

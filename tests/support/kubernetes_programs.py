@@ -183,6 +183,16 @@ def source_of(name: str) -> Path:
         raise MissingProgramError(message) from error
 
 
+def source_or_skip(name: str) -> Path:
+    """The same; skips the test where it is missing, or fails it where CI is set."""
+    try:
+        return source_of(name)
+    except MissingProgramError as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error), pytrace=False)
+    pytest.skip(_HOW)
+
+
 def _download(module: Module, path: str, **environment: str) -> Path:
     command = ["go", "mod", "download", "-json", path]
     env = {**os.environ, **environment}

@@ -9,7 +9,7 @@ from typing import Any
 import trustme
 import yaml
 from control_plane import Server
-from kubernetes_programs import programs_or_skip, source_of
+from kubernetes_programs import programs_or_skip, source_or_skip
 from waiting import SECONDS
 
 from mxnet_operator.local.control_plane.programs import Programs
@@ -26,7 +26,7 @@ _CERTIFICATES = Path("k8s-webhook-server/serving-certs")
 @functools.cache
 def _manifests(path: str) -> tuple[dict[str, Any], ...]:
     return tuple(
-        yaml.load_all((source_of("training-operator") / "manifests/base" / path).read_text(), yaml.CSafeLoader)
+        yaml.load_all((source_or_skip("training-operator") / "manifests/base" / path).read_text(), yaml.CSafeLoader)
     )
 
 

@@ -143,11 +143,12 @@ def replica_failure(job):
 
 async def test_a_pod_that_the_server_can_never_accept_ends_its_job_in_the_servers_words(tmp_path):
     async with world(tmp_path) as w:
-        wrong = submitted(make_mxjob("bad").gang(1, 2).template(names.WORKER, nodeSelector={"a": 1}))
+        prepare = [{"name": "no label!", "image": "busybox"}]
+        wrong = submitted(make_mxjob("bad").gang(1, 2).template(names.WORKER, initContainers=prepare))
         wrong["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
         await w.submit(wrong)
         event = await w.event("FailedCreatePod")
-        assert "spec.nodeSelector" in event["message"]
+        assert "spec.initContainers[0].name" in event["message"]
         bad = await w.state("bad", "Failed")
         assert event["message"].removeprefix("Error creating: ") in bad["status"]["conditions"][-1]["message"]
         assert (await w.event("MXJobFailed"))["message"] == bad["status"]["conditions"][-1]["message"]

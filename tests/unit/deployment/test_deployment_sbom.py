@@ -7,6 +7,8 @@ import pytest
 from deployment import OPERATOR, locked
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.exhaustive  # it makes three environments
+
 ROOT = OPERATOR.parent
 
 
@@ -28,7 +30,6 @@ def bom(first):
     return json.loads(first)
 
 
-@pytest.mark.exhaustive
 def test_two_runs_write_the_same_bytes(first, tmp_path):
     assert written(tmp_path / "second.json") == first
 
