@@ -9,7 +9,7 @@ import msgspec
 from mxnet_operator.api.conditions import (
     CREATED,
     FAILED,
-    SCHEDULER_LEFT,
+    SCHEDULER_STILL_RUNNING,
     SUCCEEDED,
     SUSPENDED,
     job_state,
@@ -84,7 +84,7 @@ def completion_of(
 
 def success_is_known(job: Mapping[str, Any]) -> bool:
     """Whether all Workers have succeeded, so that the job succeeds once its Scheduler has ended or is stopped."""
-    left = any(c.get("type") == SCHEDULER_LEFT and c.get("status") == "True" for c in _conditions(job))
+    left = any(c.get("type") == SCHEDULER_STILL_RUNNING and c.get("status") == "True" for c in _conditions(job))
     return left and (job.get("spec") or {}).get("successPolicy") != "Scheduler"
 
 

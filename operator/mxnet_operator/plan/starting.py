@@ -52,7 +52,7 @@ def starting(state: JobState) -> Effects:
     found = _cannot_start(replicas, now)
     if found is not None:
         reason, beginning, words = found
-        silent = conditions.REASON_NODE_SILENT
+        silent = conditions.REASON_KUBELET_NOT_REPORTING
         was_said = old is not None and old.status == "False" and (old.reason == silent) == (reason == silent)
         is_old = old is not None and not old.message.startswith(beginning)
         kept = time_until_said_again(old, now) if old is not None and was_said and is_old else None
@@ -62,7 +62,7 @@ def starting(state: JobState) -> Effects:
     elif old is not None and old.status == "False":
         if all(replica.started for replica in replicas):
             reports = (Report(conditions.PODS_STARTED, conditions.PODS_STARTED, "Every replica has started."),)
-        elif old.reason == conditions.REASON_NODE_SILENT:
+        elif old.reason == conditions.REASON_KUBELET_NOT_REPORTING:
             reports = (Report(conditions.PODS_STARTED, status="Absent"),)
     return Effects(reports=reports, requeue_after=min(filter(None, waits), default=None))
 
@@ -103,7 +103,7 @@ def _cannot_start(replicas: tuple[Replica, ...], now: datetime) -> tuple[str, st
     first = (stuck or silent)[0][1]
     if stuck:
         return first.waiting_reason, who, reason_to_wait(first)
-    return conditions.REASON_NODE_SILENT, f"{who}{reason_to_wait(first)}{_IS_IT_THERE}", ""
+    return conditions.REASON_KUBELET_NOT_REPORTING, f"{who}{reason_to_wait(first)}{_IS_IT_THERE}", ""
 
 
 def _is_unheard_of(pod: PodView) -> bool:

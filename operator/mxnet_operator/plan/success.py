@@ -124,7 +124,7 @@ def scheduler_grace(state: JobState) -> Effects:
     left = scheduler_left(job, replicas)
     if not left:
         words = "No Scheduler outlives its Workers."
-        return state.no_longer(conditions.SCHEDULER_LEFT, conditions.SCHEDULER_LEFT, words)
+        return state.no_longer(conditions.SCHEDULER_STILL_RUNNING, conditions.SCHEDULER_STILL_RUNNING, words)
     since = _workers_done_at(replicas)
     if wait := left_of(_SCHEDULER_SAID_AFTER, since, now):
         return Effects(requeue_after=wait)
@@ -134,7 +134,7 @@ def scheduler_grace(state: JobState) -> Effects:
         earlier = ", or when activeDeadlineSeconds is over" if job.spec.run_policy.active_deadline_seconds else ""
         then = f"The job succeeds {SCHEDULER_GRACE.seconds} s after the last Worker{earlier}."
     message = f"All Workers exited with code 0 and {labels(left)} goes on: {WORDS} {then}"
-    warned = state.warn(conditions.SCHEDULER_LEFT, conditions.REASON_NO_KVSTORE, message)
+    warned = state.warn(conditions.SCHEDULER_STILL_RUNNING, conditions.REASON_NO_KVSTORE, message)
     return warned + Effects(requeue_after=left_of(SCHEDULER_GRACE, since, now) or None)
 
 

@@ -101,7 +101,7 @@ def _suspended(state: JobState) -> Reads | Effects:
 
 
 def _in_sync(state: JobState, condition_type: str) -> Effects:
-    return state.no_longer(condition_type, conditions.REASON_AS_STARTED, "The job runs as specified.")
+    return state.no_longer(condition_type, conditions.REASON_SPEC_IN_SYNC, "The job runs as specified.")
 
 
 def _has_run(job: MXJob) -> bool:

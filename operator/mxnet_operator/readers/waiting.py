@@ -17,7 +17,7 @@ WAITING: Final = {
     conditions.PRIORITY_CLASS_IGNORED: "True",
     conditions.RECONCILE_ERROR: "True",
     conditions.SERVERS_EXITED: "True",
-    conditions.SCHEDULER_LEFT: "True",
+    conditions.SCHEDULER_STILL_RUNNING: "True",
     conditions.EXIT_CODE_UNKNOWN: "True",
 }
 """Conditions that report a wait or trouble, each with the status in which it does."""

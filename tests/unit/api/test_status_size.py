@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe, plan
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -11,7 +11,6 @@ from mxnet_operator.api.formats import FORMATS
 from mxnet_operator.api.job_formats import status_to_wire
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shortened, within_bounds
 from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, MXJobStatus, ReplicaStatus
-from mxnet_operator.plan import plan
 from mxnet_operator.plan.actions import DeletePod
 from mxnet_operator.plan.failures import MAX_RESTARTING
 from mxnet_operator.plan.replicas import format_indexes

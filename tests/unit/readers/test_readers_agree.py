@@ -4,14 +4,14 @@ from itertools import product
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob
+from builders import NOW, make_mxjob, plan
 
 from mxnet_operator.builders import build_pod
 from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
 from mxnet_operator.cli.running.run_report import finished_run
 from mxnet_operator.controller.projection import project_pod
-from mxnet_operator.plan import Observed, plan
-from mxnet_operator.plan.replicas import Outcome, replicas_of
+from mxnet_operator.plan import Observed
+from mxnet_operator.plan.replicas import ReplicaState, replicas_of
 from mxnet_operator.readers.pods import has_log
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_provider.job.replicas import failures, summary
@@ -114,7 +114,7 @@ def failed_for(one):
     [summed_up] = summary([one])
     assert summed_up["outcome"] == reported.outcome
     return {
-        "plan": replica.outcome is Outcome.FAILED,
+        "plan": replica.state is ReplicaState.FAILED,
         "mxjob": replica_state(one).has_failed,
         "provider": failures([one]) != [],
         "report": reported.outcome == "failed",

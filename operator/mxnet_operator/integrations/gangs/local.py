@@ -64,7 +64,7 @@ def another_priority(state: JobState) -> Teardown | Reads | Effects:
     outdated = _outdated(job, replicas)
     if not outdated:
         words = "The job runs as specified."
-        return state.no_longer(conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_AS_STARTED, words)
+        return state.no_longer(conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_SPEC_IN_SYNC, words)
     if not _is_placed(replicas):
         if not state.observed.pods_listed:
             return Reads(pods="labelled")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 import seed_manifests as seeds
-from builders import NOW
+from builders import NOW, plan
 from seed_manifests import manifest
 
 from mxnet_operator.api import conditions, job_formats
@@ -13,7 +13,7 @@ from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
 from mxnet_operator.api.validation import decode, validate
 from mxnet_operator.builders.pods import build_pod
-from mxnet_operator.plan import Observed, plan
+from mxnet_operator.plan import Observed
 
 UID = "7f3a01c2-0000-4000-8000-000000000000"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW
+from builders import NOW, plan
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from mxnet_operator.api.formats import FORMATS
 from mxnet_operator.api.types import Condition, MXJobStatus, ReplicaStatus
 from mxnet_operator.api.validation import decode, unknown_fields, validate
 from mxnet_operator.builders.pods import build_pod
-from mxnet_operator.plan import Observed, plan
+from mxnet_operator.plan import Observed
 
 Manifest = dict[str, Any]
 
