@@ -83,8 +83,9 @@ def without_server_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(metadata := kept.get("metadata"), Mapping):
         kept["metadata"] = {name: value for name, value in metadata.items() if name not in _OF_THE_SERVER}
         if "uid" in metadata and isinstance(annotations := metadata.get("annotations"), Mapping):
-            left = {name: value for name, value in annotations.items() if name not in _OF_THE_HOLDER}
-            kept["metadata"]["annotations"] = left
+            kept["metadata"].pop("annotations")
+            if left := {name: value for name, value in annotations.items() if name not in _OF_THE_HOLDER}:
+                kept["metadata"]["annotations"] = left
     return kept
 
 
