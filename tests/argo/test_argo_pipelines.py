@@ -199,15 +199,23 @@ async def test_how_many_trials_run_at_once_is_a_number_that_a_workflow_lowers(ar
 
 
 @pytest.mark.exhaustive
-async def test_a_workflow_of_ones_own_refers_to_templates_of_the_cluster(argo):
+async def test_a_workflow_of_ones_own_hands_a_result_to_a_template_of_the_cluster_as_one_argument(argo):
     """The runner's account is its template's: the workflow runs as one that may not see pods."""
     arguments = {"image": "i", "command": COMMAND, "servers": 0}
     account = {"service_account_name": "mxjob-workflow"}
     with Workflow(generate_name="refers-", entrypoint="both", **account) as made, DAG(name="both"):
         first = mxjob_ref("first", "mxjob-train", arguments, cluster_scope=True)
-        first >> mxjob_ref("second", "mxjob-runner", arguments, cluster_scope=True)
+        args = ["--from", first.get_parameter("result")]
+        first >> mxjob_ref("second", "mxjob-runner", {**arguments, "args": args}, cluster_scope=True)
     name = await argo.submit(made)
+    jobs = []
 
-    await argo.end_each(name, 2, argo.end)
+    async def end(job):
+        jobs.append(job)
+        await argo.end(job, message='a","--epochs","999')
+
+    await argo.end_each(name, 2, end)
 
     assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+    (container,) = jobs[1]["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    assert container["args"] == ["--from", 'a","--epochs","999']
