@@ -1,4 +1,4 @@
-"""Commands in indented blocks and blocks of `text`: run by a test that is named here, or the page says why none does.
+"""Commands in blocks of `shell` and `console`, and in indented ones: run by a test, or a comment says why not.
 
 A reader copies them like those of fenced blocks (test_fenced_blocks.py). All are read here: this project's programs
 take them, `make` has the target, and what they name of this repository is there.
@@ -34,7 +34,11 @@ FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE |
 HERE_DOCUMENT = re.compile(
     r"<<(?P<quote>'?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n.*?^(?P=end)$", re.MULTILINE | re.DOTALL
 )
-REASON = re.compile(r"^\*Not run by a test: the (?:indented )?commands of this page,[^*]+\.\*$", re.MULTILINE)
+REASON = re.compile(
+    r"^<!-- Not run by a test: the (?:indented )?commands of this page,(?:(?!-->).)+\. -->$", re.MULTILINE
+)
+COMMANDS = {"shell", "console"}
+"""Languages of blocks in which commands may be."""
 RUN_BY = {
     ("docs/argo.md", "argo submit -n ml --from workflowtemplate/mxjob-manifest"): "argo/test_argo_commands.py",
     ("docs/argo.md", "kubectl apply -n ml -k argo/templates"): "argo/test_argo_commands.py",
@@ -100,7 +104,7 @@ def blocks_of(path: Path) -> list[Block]:
     found = [
         Block(name, page.count("\n", 0, each.start()) + 1, each["text"])
         for each in FENCED.finditer(page)
-        if each["language"] == "text"
+        if each["language"] in COMMANDS
     ]
     prose = FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), page)
     for each in re.finditer(r"(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n)+", prose):
