@@ -8,6 +8,7 @@ import re
 import shlex
 from functools import cache
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import pytest
@@ -30,7 +31,7 @@ PROGRAMS = {
     *("python", "tox", "uv"),
 }
 FOLDERS = {each.name for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".")}
-FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 HERE_DOCUMENT = re.compile(
     r"<<(?P<quote>'?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n.*?^(?P=end)$", re.MULTILINE | re.DOTALL
 )
@@ -102,7 +103,7 @@ def blocks_of(path: Path) -> list[Block]:
     name = path.relative_to(ROOT).as_posix()
     page = path.read_text(encoding="utf-8")
     found = [
-        Block(name, page.count("\n", 0, each.start()) + 1, each["text"])
+        Block(name, page.count("\n", 0, each.start()) + 1, dedent(each["text"]))
         for each in FENCED.finditer(page)
         if each["language"] in COMMANDS
     ]

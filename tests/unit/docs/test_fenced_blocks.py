@@ -11,6 +11,7 @@ import runpy
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
@@ -26,7 +27,7 @@ GENERATED = {"cli-reference.md"}
 NO_CODE = {"text", "json", "mermaid", "shell", "console"}
 """Languages of what programs print, of pictures, and of commands, which test_commands.py reads."""
 REASON = re.compile(r"<!-- (?:Not run by a test: (?:(?!-->).)+|Run by tests/\S+)\. -->\n+$")
-BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
@@ -60,7 +61,7 @@ def blocks() -> list[Block]:
                     path.name,
                     page.count("\n", 0, block.start()) + 1,
                     block["language"],
-                    block["text"],
+                    dedent(block["text"]),
                     following["text"] if following is not None and is_output else None,
                     REASON.search(page[: block.start()]) is not None,
                 )
