@@ -88,11 +88,12 @@ class ApiConnection:
 
 
 @contextlib.asynccontextmanager
-async def open_connection(configuration: client.Configuration) -> AsyncIterator[ApiConnection]:
-    """Return a connection, open until the context ends."""
+async def open_connection(configuration: client.Configuration, user_agent: str = "") -> AsyncIterator[ApiConnection]:
+    """Return a connection, open until the context ends; the server's audit log names its `user_agent`."""
     context = await asyncio.to_thread(_ssl_context, configuration)  # reads certificates
     connector = aiohttp.TCPConnector(ssl=context, limit=_CONNECTIONS)
-    async with aiohttp.ClientSession(connector=connector, trust_env=False) as session:
+    headers = {"User-Agent": user_agent} if user_agent else {}
+    async with aiohttp.ClientSession(connector=connector, headers=headers, trust_env=False) as session:
         yield ApiConnection(configuration, session)
 
 

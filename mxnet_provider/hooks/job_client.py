@@ -4,7 +4,7 @@ import abc
 import contextlib
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -56,6 +56,9 @@ class AsyncJobClient(abc.ABC):
     rejects, and `aiohttp.ClientError`, ConnectionError or TimeoutError where it can't be reached or answers with
     something else.
     """
+
+    user_agent: ClassVar[str]
+    """What asks, in the audit log of the API server: a task or the trigger that waits for it."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -237,7 +240,7 @@ class AsyncJobClient(abc.ABC):
         return self._open
 
     async def _connect(self, configuration: client.Configuration) -> None:
-        self._open = await self._held.enter_async_context(open_connection(configuration))
+        self._open = await self._held.enter_async_context(open_connection(configuration, self.user_agent))
 
     async def _reconnect(self, because: Exception) -> None:
         if isinstance(because, ApiException):

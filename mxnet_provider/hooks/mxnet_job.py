@@ -258,6 +258,8 @@ class MXNetJobHook(KubernetesHook):
 class _WorkerJobClient(AsyncJobClient):
     """Client with the configuration that Airflow's own hook yields."""
 
+    user_agent = "mxnet-provider (task)"
+
     def __init__(self, hook: MXNetJobHook) -> None:
         super().__init__(say=hook.log.info)
         self._hook = hook

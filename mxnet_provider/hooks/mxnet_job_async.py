@@ -26,6 +26,8 @@ class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
             `cluster_context`.
     """
 
+    user_agent = "mxnet-provider (trigger)"
+
     def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
         AsyncKubernetesHook.__init__(self, *args, **kwargs)
         AsyncJobClient.__init__(self, say or self.log.info)

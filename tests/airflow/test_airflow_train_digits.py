@@ -113,7 +113,7 @@ def test_nothing_of_a_failed_job_keeps_running(failed_run, local_cluster):
 @pytest.mark.exhaustive
 def test_a_task_that_takes_too_long_deletes_its_job(failed_run, local_cluster):
     assert "[worker-0] working" in failed_run
-    assert "takes_too_long" in failed_run
+    assert "MXJob default/takes-too-long-" in failed_run
     assert ": the execution_timeout of its task is over." in failed_run
     assert "takes_too_long" not in jobs_of(local_cluster, "failing_jobs")
 

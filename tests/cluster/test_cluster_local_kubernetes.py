@@ -169,8 +169,9 @@ def test_the_kubelet_shows_logs_only_to_the_api_server(cluster):
         urllib.request.urlopen(url, context=context, timeout=SECONDS)
 
     context.load_cert_chain(folder / "client.pem", folder / "client.key")
-    with pytest.raises(urllib.error.HTTPError, match="404"):
+    with pytest.raises(urllib.error.HTTPError, match="404") as refusal:
         urllib.request.urlopen(url, context=context, timeout=SECONDS)
+    refusal.value.close()
 
 
 def test_a_log_that_is_not_there_yet_is_refused_in_the_kubelets_words(cluster):

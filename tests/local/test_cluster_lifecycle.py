@@ -225,8 +225,9 @@ def test_the_api_answers_nobody_without_its_token(local_cluster, headers):
     trusting = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
     request = urllib.request.Request(f"{local_cluster.state.server}/api/v1/pods", headers=headers)
 
-    with pytest.raises(urllib.error.HTTPError, match="401"):
+    with pytest.raises(urllib.error.HTTPError, match="401") as refusal:
         urllib.request.urlopen(request, context=trusting, timeout=SECONDS)
+    refusal.value.close()
 
 
 def test_the_api_shows_a_certificate_that_only_its_own_authority_vouches_for(local_cluster):

@@ -224,7 +224,8 @@ class AirflowServer:
             with urllib.request.urlopen(request, timeout=SECONDS) as response:
                 text = response.read()
         except urllib.error.HTTPError as e:
-            raise AssertionError(f"{method} {path}: {e.code} {e.read().decode(errors='replace')}") from e
+            with e:
+                raise AssertionError(f"{method} {path}: {e.code} {e.read().decode(errors='replace')}") from e
         return json.loads(text) if text else None
 
     def ready(self) -> None:

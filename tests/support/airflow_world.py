@@ -22,7 +22,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 DAGS = (_ROOT / "tests" / "airflow" / "lifecycle_dags", _ROOT / "dags" / "sweep_digits.py")
 MODES = ("deferred", "waiting")
 TOKEN = "a-secret-that-nobody-may-see"
-TRIGGER = "aiohttp"
+TRIGGER = "(trigger)"
 """In the user agent of what triggers ask, and of nothing that workers ask."""
 AT_ONCE = 6
 """How many tests that are begun together run at once."""

@@ -22,6 +22,16 @@ _OF_THE_SERVER: Final = (
     "selfLink",
     "uid",
 )
+_OF_THE_HOLDER: Final = frozenset(
+    {
+        names.HOLDER_ANNOTATION,
+        names.LEASE_DURATION_ANNOTATION,
+        names.LEASE_RENEW_TIME_ANNOTATION,
+        names.LEASE_ACTION_ANNOTATION,
+        names.SUSPENDED_BY_AIRFLOW_ANNOTATION,
+    }
+)
+"""Annotations of a job that an Airflow task holds: with them a copy would end when its lease runs out."""
 _OF_KUBECTL: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -66,11 +76,16 @@ def convert(manifest: dict[str, Any]) -> Conversion | None:
 def without_server_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest without its status and the metadata that only the server sets, as `kubectl create` sends it.
 
-    `kubectl get -o yaml` prints these fields; the server rejects a creation that names a resourceVersion.
+    `kubectl get -o yaml` prints these fields; the server rejects a creation that names a resourceVersion. Who held the
+    printed job doesn't hold its copy.
     """
     kept = {name: value for name, value in manifest.items() if name != "status"}
     if isinstance(metadata := kept.get("metadata"), Mapping):
         kept["metadata"] = {name: value for name, value in metadata.items() if name not in _OF_THE_SERVER}
+        if "uid" in metadata and isinstance(annotations := metadata.get("annotations"), Mapping):
+            kept["metadata"].pop("annotations")
+            if left := {name: value for name, value in annotations.items() if name not in _OF_THE_HOLDER}:
+                kept["metadata"]["annotations"] = left
     return kept
 
 

@@ -128,8 +128,12 @@ class Transport:
         """Yield the response's body in the chunks in which it arrives, without a time limit."""
         timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout.connect, sock_read=idle_timeout)
         async with self._exchange(request, timeout) as reply:
-            async for chunk in reply.content.iter_any():
-                yield chunk
+            try:
+                async for chunk in reply.content.iter_any():
+                    yield chunk
+            finally:
+                if (unread := reply.connection) is not None and unread.transport is not None:
+                    unread.transport.abort()  # a TLS farewell would outlive the event loop, and leave the socket open
 
     @contextlib.asynccontextmanager
     async def _exchange(

@@ -19,7 +19,9 @@ async def connection(running):
     )
     with client.ApiClient(configuration) as made:
         yield made
-        made.rest_client.pool_manager.clear()  # it would leave its connections open
+        pools = made.rest_client.pool_manager.pools  # it would leave their connections open
+        for key in pools.keys():  # noqa: SIM118 - it can't be iterated over
+            pools[key].close()
 
 
 async def test_custom_objects_are_created_read_patched_listed_and_deleted(connection):

@@ -1,6 +1,10 @@
 """Streams of the local API server when things go badly: short memories, slow readers, a server that stops."""
 
 import asyncio
+import gc
+import threading
+import warnings
+from contextlib import aclosing
 
 import aiohttp
 import pytest
@@ -9,6 +13,8 @@ from apiserver_objects import CONFIG_MAPS, JOBS, PODS, config_map, mxjob, pod
 from log_sources import ScriptedLogs
 from waiting import SECONDS
 
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.local.apiserver import handlers
 from mxnet_operator.local.apiserver import watch as watches
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS as CONFIG_MAP_RESOURCE
@@ -103,6 +109,35 @@ async def test_a_client_that_leaves_takes_its_watch_along(running):
     async with asyncio.timeout(SECONDS):
         while journal._listeners:  # noqa: ASYNC110  # nothing says when the server has noticed
             await asyncio.sleep(0.01)
+
+
+async def test_a_client_whose_loop_ends_with_a_watch_leaves_no_socket_open(running):
+    watching, held, left = asyncio.Event(), threading.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    (await running.api.post(PATH, config_map("m0"))).ok()
+
+    async def watch_and_leave():
+        async with (
+            Client(load_credentials(str(running.kubeconfig))) as client,
+            aclosing(client.watch(PATH, {"resourceVersion": "0"})) as lines,
+        ):
+            await anext(lines)
+            loop.call_soon_threadsafe(watching.set)
+            held.wait(SECONDS)
+
+    def run():
+        asyncio.run(watch_and_leave())
+        left.set()
+
+    with warnings.catch_warnings(record=True, category=ResourceWarning) as told:
+        warnings.simplefilter("always")
+        client = asyncio.create_task(asyncio.to_thread(run))
+        await watching.wait()
+        held.set()
+        left.wait(SECONDS)  # the server, on this loop, says no farewell meanwhile
+        await client
+        gc.collect()
+    assert [str(each.message) for each in told] == []
 
 
 async def test_stopping_ends_watches_and_logs(running):

@@ -61,9 +61,17 @@ def test_every_door_refuses_in_the_same_words(door: str, case: str) -> None:
         DOORS[door](**{**COMMON, **fields})
 
 
+LEASE = {"mxjob.kubeflow.org/lease-renew-time": "2026-11-26T00:00:00Z", "mxjob.kubeflow.org/holder": "1:7f3a"}
 PRINTED = {
     **described(**COMMON),
-    "metadata": {"labels": {"a": "b"}, "uid": "u", "resourceVersion": "7", "generation": 1, "managedFields": []},
+    "metadata": {
+        "uid": "u",
+        "resourceVersion": "7",
+        "generation": 1,
+        "managedFields": [],
+        "labels": {"a": "b"},
+        "annotations": {**LEASE, "team": "vision"},
+    },
     "status": {"state": "Failed"},
 }
 WITH_MANIFEST: dict[str, Door] = {
@@ -82,6 +90,8 @@ def test_every_door_leaves_out_what_the_server_sets(door: str) -> None:
     assert "status" not in made
     assert not {"uid", "resourceVersion", "generation", "managedFields"} & made["metadata"].keys()
     assert at(made, "metadata.labels.a") == "b"
+    assert made["metadata"]["annotations"]["team"] == "vision"
+    assert not LEASE.keys() & made["metadata"]["annotations"].keys()  # its task would not renew it for the copy
 
 
 @pytest.mark.parametrize("case", MEANT)
