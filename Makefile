@@ -93,6 +93,17 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@$(BIN)/python tools/mxjob_reference.py
 	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/description_reference.py
+	@$(BIN)/python tools/claims.py
+
+# Material for MkDocs is asked not to advertise its successor.
+.PHONY: docs
+docs: $(VENV)/.docs ## Build the site of docs/ into site/, and fail on a link or an anchor that leads nowhere.
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --site-dir $(or $(SITE),site)
+
+$(VENV)/.docs: $(VENV)/.requirements requirements/docs.txt
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(VENV)/docs
+	@$(BIN)/uv pip sync --quiet --python $(VENV)/docs/bin/python --compile-bytecode --require-hashes requirements/docs.txt
+	@touch $@
 
 .PHONY: sbom
 sbom: $(VENV)/.installed ## Write what the controller's Python environment, or the image in the archive IMAGE, consists of (CycloneDX) to SBOM (default sbom.cdx.json).
@@ -114,6 +125,7 @@ lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest version
 	@$(UV_LOCK) --upgrade -c requirements/dev.txt pyproject.toml --extra controller -o requirements/controller.txt
 	@echo 'hatchling>=1.27' | $(UV_LOCK) --upgrade -c requirements/dev.txt - -o requirements/build.txt
 	@echo 'cyclonedx-bom>=7' | $(UV_LOCK) --upgrade - -o requirements/sbom.txt
+	@echo 'mkdocs-material>=9.6' | $(UV_LOCK) --upgrade - -o requirements/docs.txt
 	@$(UV_LOCK) --upgrade tests/tools/kubeflow-training/requirements.in -o tests/tools/kubeflow-training/requirements.txt
 	@$(UV_LOCK) --upgrade pyproject.toml --extra argo tests/tools/hera-6/requirements.in -o tests/tools/hera-6/requirements.txt
 	@for each in tests/tools/airflow-*; do \
@@ -123,7 +135,7 @@ lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest version
 .PHONY: clean
 clean: ## Stop this checkout's cluster and delete what was installed and built.
 	@if [ -x $(BIN)/mxjob ]; then $(BIN)/mxjob local down; fi
-	@rm -rf $(VENV) .mxjob .airflow dist report.html tuning.html sbom.cdx.json
+	@rm -rf $(VENV) .mxjob .airflow dist site report.html tuning.html sbom.cdx.json
 
 # Bytecode is made at installation: where PYTHONDONTWRITEBYTECODE is set, as in many images, each process would compile
 # all that it imports anew, which is more than half of the time that a short one takes.

@@ -24,20 +24,19 @@ KEEP_FAILED: Final = "keep-failed-for"
 
 
 def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> None:
-    """Give a workflow (or WorkflowTemplate, or CronWorkflow) the exit handler.
+    """Add an exit handler that deletes the jobs of a run that didn't succeed.
 
-    Unless the run succeeded, it deletes the run's MXJobs that did not succeed; so `argo retry` of a failed step makes a
-    new job.
+    It deletes unfinished and failed MXJobs of the run, so that `argo retry` of a failed step creates a new job.
 
     Args:
-        workflow: with all its templates.
-        choice: the name of an argument that the workflow gets, `delete` unless its submitter says `keep`; and it
-            gets `keep-failed-for`, how long the exit handler waits before it deletes, in Argo's notation (`30m`).
+        workflow: Workflow, WorkflowTemplate or CronWorkflow with all its templates.
+        choice: Name of an argument to add, with which each run says `delete` (the default) or `keep`. It comes with
+            `keep-failed-for`, the time that the exit handler waits before it deletes, in Argo's notation (`30m`).
 
     Raises:
-        ValueError: the workflow has an exit handler or an exit hook already: add `exit_handler()` to its templates, and
-            a step with the template `mxjob-cleanup` to that handler. Or two of its templates have one name, of which
-            Argo would run one for both. Or it refers to a WorkflowTemplate, beside which Argo takes no templates.
+        ValueError: The workflow has an exit handler or an exit hook already: add `exit_handler()` to its templates,
+            and a step with the template `mxjob-cleanup` to that handler. Or two of its templates have the same name.
+            Or it refers to a WorkflowTemplate, beside which Argo accepts no templates.
     """
     if (referred := getattr(workflow, "workflow_template_ref", None)) is not None:
         raise ValueError(

@@ -83,17 +83,17 @@ def mxjob_ref(
     """Return a task (or step) that runs the entry template of a shipped WorkflowTemplate.
 
     Args:
-        name: the task's name.
+        name: Name of the task.
         template: `mxjob-train`, `mxjob-runner`, `mxjob-manifest`, `mxjob-sweep` or `mxjob-tune-then-train`.
-        arguments: by input; what isn't text becomes JSON. Argo's tags (`{{inputs.parameters.x}}`) are text, and so is
-            the value of a Parameter (`task.get_parameter("result")`). Within a list or mapping each stays one value,
-            whatever characters it has then: `["--from", task.get_parameter("result")]`.
-        kind: a task of a DAG, or a step of Steps.
-        cluster_scope: refer to the ClusterWorkflowTemplate of that name.
-        options: further fields of Hera's Task or Step.
+        arguments: Value of each input; what isn't text becomes JSON. Values may be Argo's tags
+            (`{{inputs.parameters.x}}`) or Parameters (`task.get_parameter("result")`). Within a list or mapping each
+            stays one value, whatever characters it has: `["--from", task.get_parameter("result")]`.
+        kind: Whether to return a task of a DAG or a step of Steps.
+        cluster_scope: Refer to the ClusterWorkflowTemplate of that name.
+        options: Further fields of Hera's Task or Step.
 
     Raises:
-        ValueError: there is no such template, or an argument is missing, unknown, or not what its place takes.
+        ValueError: The template doesn't exist, or an argument is missing, unknown or of the wrong type.
     """
     if template not in CATALOG:
         raise ValueError(f"{name}: there is no template {template!r}: {_instead(template, list(CATALOG))}")

@@ -33,32 +33,31 @@ _RETRY_TIMEOUT: Final = "10m"
 
 @dataclass(kw_only=True)
 class MXJobRunner(Container):
-    """A template whose step runs `mxjob run` for an MXJob: what `MXJobStep` does, and more, by an image of ours.
+    """Template whose step runs `mxjob run` in a pod: an `MXJobStep` with the training's log.
 
-    The step's log is that of Worker 0 while it trains, and its message says why the job failed. A workflow that is
-    stopped or terminated, and a step whose `timeout` is over, delete the job; a runner that is evicted or killed leaves
-    it to the next one. The outputs `job`, `state`, `message` and `result` are there after a failure, too.
-
-    Job, name, inputs and checks are those of `MXJobStep`.
+    The step's log is that of Worker 0, and its message says why the job failed. The outputs `job`, `state`, `message`
+    and `result` exist after a failure too. Stopping or terminating the workflow, and the step's `timeout`, delete the
+    job. A runner that is evicted or killed leaves the job to the next one.
 
     Args:
-        image: with `mxjob` on its PATH: that of operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
-        spec: image, command, numbers of replicas and the like.
-        manifest: an MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged over it. One of
-            an older format becomes the v1 job that it means. Or `data(...)` of an input, as a step's.
-        prefix: what the job's name begins with, a DNS label.
-        deadline: seconds (or a timedelta) for which the job may be active, and no more than `timeout` says; where the
-            job itself has activeDeadlineSeconds that stands, whatever `timeout` says. None: a day.
-        timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
-            runner has as long again. None: no limit.
-        delete_with_workflow: as a step's: for what no runner notices, between two attempts. It does, unless False.
-        allow_unknown_fields: as a step's; `mxjob run` is asked for the same.
-        options: further ones of `mxjob run`: `["--replica", "server-0"]`.
-        service_account_name: an account with the rights of `mxjob-runner` in argo/templates/rbac.yaml, which it is by
-            default, whatever the workflow runs as.
+        image: Image with `mxjob` on its PATH, built by operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
+        spec: Description of the job: image, command, numbers of replicas and so on.
+        manifest: A whole MXJob as a mapping without name and namespace, or `data(...)` of an input that has one as
+            JSON. `spec` beside it is merged over it. An older format is converted to v1.
+        prefix: Beginning of the job's name, a DNS label. Default: the template's name.
+        deadline: Seconds, or a timedelta, for which the job may be active; at most `timeout`. An
+            `activeDeadlineSeconds` of the job itself replaces it. Default: a day.
+        timeout: Time limit of an attempt at the step, in Argo's notation (`2h`), including the wait in queues. Each
+            new runner has it again. Default: no limit.
+        delete_with_workflow: Let the controller delete the unfinished job once the workflow is over or being shut
+            down, for moments in which no runner runs. Default: True.
+        allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+        options: Further options of `mxjob run`, such as `["--replica", "server-0"]`.
+        service_account_name: Account with the rights of `mxjob-runner` in argo/templates/rbac.yaml. Default:
+            `mxjob-runner`, whatever the workflow runs as.
 
     Raises:
-        ValueError: what Argo or the API server would reject only once the workflow runs.
+        ValueError: Argo or the API server would reject the step once the workflow runs.
     """
 
     spec: MXJobSpec | None = None

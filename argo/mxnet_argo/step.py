@@ -66,37 +66,32 @@ _RESTART_IF_KILLED: Final = {
 
 @dataclass(kw_only=True)
 class MXJobStep(Resource):
-    """A template whose step applies an MXJob, waits until it is over, and reports how it ended.
+    """Template whose step creates an MXJob, waits until it has finished, and returns its result as an output.
 
-    Give `spec` for a job in a few words, or `manifest` for a whole MXJob as a mapping, or both; in both, values may be
-    those of `mxnet_argo.values` (`text("image")`, `integer("workers")`), which Argo fills in from `inputs`. The job's
-    name is `prefix` (the template's name, if there is none) and a hash of the run and the step.
+    The job is given by `spec`, by `manifest`, or by both. Values from inputs are those of `mxnet_argo.values`:
+    `text("image")`, `integer("workers")`. The job is named `prefix` and a hash of the run and the step.
 
-    If the poller is killed, the next attempt finds the same job. A job that failed is not tried again here:
-    that is what its own `backoffLimit` is for. The step's message then says which replica failed, its exit code and its
-    last lines. The job is deleted with its workflow.
+    A step whose poller is killed finds the same job again. A failed job fails the step, with the job's message; the
+    job's own `backoffLimit` retries the training. The job is deleted with its workflow.
 
     Args:
-        spec: image, command, numbers of replicas and the like.
-        manifest: an MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged over it. One of
-            an older format becomes the v1 job that it means. Or `data(...)` of an input that has a whole one as JSON,
-            with a name that begins the job's.
-        prefix: what the job's name begins with, a DNS label.
-        deadline: seconds (or a timedelta) for which the job may be active, and no more than `timeout` says; where the
-            job itself has activeDeadlineSeconds that stands, whatever `timeout` says. None: a day.
-        timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
-            poller has as long again. None: no limit.
-        delete_with_workflow: have the controller delete the unfinished job once the workflow is over or being shut
-            down, `argo terminate` included. It does, unless this is False, or `text(...)` of an input that says no
-            "true".
-        allow_unknown_fields: whether the manifest may have fields that this release doesn't know, of a newer
-            Kubernetes say. If not, they are named before anything is submitted.
-        restart_killed_poller: have the kubelet restart a poller that is killed (exit code 137), in its pod: for Argo 4
-            on Kubernetes 1.35 or newer where nobody installs our controller's component for Argo. Older ones drop the
-            rule, or reject the pod (before 1.33).
+        spec: Description of the job: image, command, numbers of replicas and so on.
+        manifest: A whole MXJob as a mapping without name and namespace, or `data(...)` of an input that has one as
+            JSON. `spec` beside it is merged over it. An older format is converted to v1.
+        prefix: Beginning of the job's name, a DNS label. Default: the template's name.
+        deadline: Seconds, or a timedelta, for which the job may be active; at most `timeout`. An
+            `activeDeadlineSeconds` of the job itself replaces it. Default: a day.
+        timeout: Time limit of an attempt at the step, in Argo's notation (`2h`), including the wait in queues. Each
+            new poller has it again. Default: no limit.
+        delete_with_workflow: Delete the unfinished job once the workflow is over or being shut down, also by `argo
+            terminate`. A value such as `text(...)` deletes it if it is "true". Default: True.
+        allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+        restart_killed_poller: Let the kubelet restart a killed poller (exit code 137) in its pod. For Argo 4 on
+            Kubernetes 1.35 or newer, where the controller lacks its component for Argo. Kubernetes 1.33 and 1.34
+            drop the rule, older versions reject the pod.
 
     Raises:
-        ValueError: what Argo or the API server would reject only once the workflow runs.
+        ValueError: Argo or the API server would reject the step once the workflow runs.
     """
 
     action: str = "apply"

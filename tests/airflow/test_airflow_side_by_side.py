@@ -1,4 +1,4 @@
-"""The table of docs/airflow.md against KubernetesPodOperator and SparkKubernetesOperator names all that they have."""
+"""The table of docs/airflow-coming-from.md names all that KubernetesPodOperator and SparkKubernetesOperator have."""
 
 import inspect
 import re
@@ -10,8 +10,8 @@ from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKu
 
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "airflow.md"
-SECTION = "## Coming from KubernetesPodOperator or SparkKubernetesOperator"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "airflow-coming-from.md"
+SECTION = "## Parameters side by side"
 NO_PARAMETERS = {"task.kubernetes"}
 
 

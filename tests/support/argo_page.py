@@ -1,4 +1,4 @@
-"""What the page about Argo shows: its indented blocks, and the objects of Argo's in them."""
+"""What the page about Argo shows: its blocks, and the objects of Argo's in them."""
 
 import re
 from pathlib import Path
@@ -7,15 +7,17 @@ from typing import Any
 import yaml
 
 _PAGE = Path(__file__).parents[2] / "docs" / "argo.md"
-_FENCED = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HERE_DOCUMENT = re.compile(r"<<'EOF'\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
 
 
+def _blocks_of(*languages: str) -> list[str]:
+    return [each["text"] for each in _FENCED.finditer(_PAGE.read_text()) if each["language"] in languages]
+
+
 def blocks(words: str) -> list[str]:
-    """The indented blocks that have these words in them, as whoever copies one has it."""
-    indented = (each for each in _PAGE.read_text().split("\n\n") if each.startswith("    "))
-    copied = ("\n".join(line[4:] for line in each.splitlines()) for each in indented)
-    return [text for text in copied if words in text]
+    """The blocks of commands or YAML that have these words in them, as whoever copies one has it."""
+    return [text for text in _blocks_of("shell", "yaml") if words in text]
 
 
 def spans(begin: str) -> list[str]:
@@ -25,7 +27,7 @@ def spans(begin: str) -> list[str]:
 
 def programs() -> list[str]:
     """The programs in Python that print a workflow."""
-    return [each for each in _FENCED.findall(_PAGE.read_text()) if "to_yaml()" in each]
+    return [each for each in _blocks_of("python") if "to_yaml()" in each]
 
 
 def submitted() -> list[dict[str, Any]]:

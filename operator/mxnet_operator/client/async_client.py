@@ -1,4 +1,4 @@
-"""The client for asynchronous programs: submit an MXJob, follow it, and fetch what it came to."""
+"""Client for asynchronous programs: submit an MXJob, follow it, and fetch its result."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 JobRef = str | JobStatus
-"""A job by its name, or as it was submitted: then another that has its name by now isn't taken for it."""
+"""A job's name, or the status that `submit` returned, which means that job only and no later one of its name."""
 Manifest = Mapping[str, Any] | str | Path
 
 _BASE_NAME: Final = "train"
@@ -56,19 +56,19 @@ _END: Final = None
 
 
 class AsyncMXJobClient:
-    """A client of the cluster that a kubeconfig names, or that this program runs in; an async context manager.
+    """Asynchronous client for MXJobs on the cluster of a kubeconfig, or of the pod that runs it.
 
-    Requests are repeated while the server can't be reached, for as long as `retry_timeout` says. Credentials (bearer
-    tokens and their files, client certificates, exec plugins) are kubectl's, and read anew when they are rejected.
+    Use it in `async with`. Credentials (bearer tokens and their files, client certificates, exec plugins) are
+    kubectl's, and are read again when the server rejects them.
 
     Args:
-        kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
-        context: A context of the kubeconfig.
-        namespace: Where jobs are whose description, manifest or caller names none; if not given the context's.
-        retry_timeout: Retry budget in seconds, for a server that can't be reached.
+        kubeconfig: Kubeconfig file. Default: `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
+        context: Context of the kubeconfig. Default: the current one.
+        namespace: Namespace of jobs that name none. Default: the context's.
+        retry_timeout: Seconds for which a request is repeated while the server can't be reached.
 
-    Every method may raise ApiError (the server rejects) and ApiUnavailable (it can't be reached) of
-    `mxnet_operator.kube.errors`, and, on entering, CredentialsError.
+    Every method may raise ApiError (the server rejects the request) and ApiUnavailable (the server can't be reached)
+    of `mxnet_operator.kube.errors`. Entering the client may raise CredentialsError.
     """
 
     def __init__(
@@ -105,18 +105,18 @@ class AsyncMXJobClient:
         manifest: Manifest | None = None,
         allow_unknown_fields: bool = False,
     ) -> JobStatus:
-        """Create a job, and return it as the server has it.
+        """Create a job and return its status.
 
-        One without a name gets one that no other has. A creation whose reply was lost is found again, never doubled.
+        A job without a name gets a unique one. If the server's reply is lost, the job is found again: never two.
 
         Args:
-            job: The job's description; beside a manifest it is merged over it.
+            job: Description of the job. Beside a manifest, it is merged over the manifest.
             manifest: A whole MXJob: a mapping, YAML text, or the path of a file.
-            allow_unknown_fields: Whether the job may have fields that this release doesn't know.
+            allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
 
         Raises:
-            InvalidJobError: the job can't run as it is.
-            JobExistsError: a job of its name is there.
+            InvalidJobError: The job is not valid. The error has every mistake.
+            JobExistsError: A job of this name exists.
         """
         return status_of(await self._created(self.manifest(job, manifest, allow_unknown_fields=allow_unknown_fields)))
 
@@ -127,10 +127,12 @@ class AsyncMXJobClient:
         *,
         allow_unknown_fields: bool = False,
     ) -> dict[str, Any]:
-        """Return the MXJob exactly as `submit` would send it, but for the random end of its name; nothing is sent.
+        """Return the manifest that `submit` would send, without sending it.
+
+        Only a generated name ends differently each time. The arguments are those of `submit`.
 
         Raises:
-            InvalidJobError: the job can't run as it is.
+            InvalidJobError: The job is not valid.
         """
         if job is None and manifest is None:
             raise TypeError("submit() takes a description, a manifest, or both")
@@ -151,25 +153,28 @@ class AsyncMXJobClient:
         return made
 
     async def get(self, job: JobRef) -> JobStatus:
-        """Read a job as it is now.
+        """Return the current status of a job.
+
+        Args:
+            job: The job's name, or what `submit` returned.
 
         Raises:
-            JobNotFoundError: there is none.
+            JobNotFoundError: The job doesn't exist.
         """
         return await self._status(await self._found(job))
 
     async def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
-        """Wait until a job has finished, and return how.
+        """Wait until a job has finished, and return its status.
 
         Args:
-            job: Which.
-            timeout: Seconds after which TimeoutError is raised; the job goes on.
-            check: Whether a job that failed raises JobFailedError.
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. The job goes on afterwards. Default: no limit.
+            check: Raise JobFailedError if the job failed.
 
         Raises:
-            JobFailedError: it failed, and `check` asks for it.
-            JobNotFoundError: it isn't there, or was deleted meanwhile.
-            TimeoutError: it hasn't finished in time.
+            JobFailedError: The job failed, and `check` is True.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            TimeoutError: The job hasn't finished in time.
         """
         async with asyncio.timeout(timeout):
             status = await self._status(await self._ended(await self._found(job)))
@@ -178,17 +183,17 @@ class AsyncMXJobClient:
         return status
 
     async def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
-        """Yield the lines of a replica's log, without their ends, as they come; through restarts, to the job's end.
+        """Yield the lines of a replica's log, through restarts of the job, until the job has finished.
 
         Args:
-            job: Which.
-            replica: Such as `server-1`; if not given `worker-0`, of a tuning `tuner-0`.
-            follow: Whether to wait for further lines; if not, only those so far.
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `server-1`. Default: `worker-0`, in tuning `tuner-0`.
+            follow: Wait for further lines. If False, only the lines so far.
 
         Raises:
-            JobNotFoundError: it isn't there, or was deleted meanwhile.
-            LogIncompleteError: the end of the log was not received, after the lines that were.
-            ValueError: it has no such replica.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            LogIncompleteError: The last lines could not be received. It is raised after all others.
+            ValueError: The job has no such replica.
         """
         found = await self._found(job)
         chosen = main_replica(found) if replica is None else replica.lower()
@@ -200,12 +205,20 @@ class AsyncMXJobClient:
                 yield line.rstrip("\r\n")
 
     async def result(self, job: JobRef, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
-        """Wait for a job to succeed, and return its result; as `wait`, whose `result` it is.
+        """Wait until a job has succeeded, and return its result.
 
-        Returns the JSON value that Worker 0 (a tuning's Tuner) wrote to /dev/termination-log, else its text, else None.
+        The result is what Worker 0 (in tuning, the Tuner) wrote to /dev/termination-log, up to 256 KiB: parsed if it
+        is JSON, else text, or None.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. Default: no limit.
 
         Raises:
-            ResultLostError: it was longer than 4 KiB, and the log that has it is gone with its pod.
+            JobFailedError: The job failed.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            ResultLostError: The result is longer than 4 KiB, and the pod whose log has it is gone.
+            TimeoutError: The job hasn't finished in time.
         """
         status = await self.wait(job, timeout=timeout)
         if status.lost_result:
@@ -213,10 +226,14 @@ class AsyncMXJobClient:
         return status.result
 
     async def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
-        """Read the figures in a replica's log so far: a list for each, with a value for each epoch.
+        """Return the metrics in a replica's log so far, each as a list with a value per epoch.
 
-        `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, and the Speedometer's in `samples_per_second`;
-        `epochs` is how many have begun, `accuracy` the last on validation data. Empty where the log has none.
+        `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, the Speedometer's speed in
+        `samples_per_second`. `epochs` is the number of epochs so far, `accuracy` the last validation accuracy.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `worker-1`. Default: `worker-0`, in tuning `tuner-0`.
         """
         training = TrainingLog()
         async for line in self.logs(job, replica=replica, follow=False):
@@ -224,11 +241,11 @@ class AsyncMXJobClient:
         return training.history()
 
     async def delete(self, job: JobRef, *, wait: bool = True) -> bool:
-        """Delete a job with its pods; False where it is gone already.
+        """Delete a job with its pods, and return whether it existed.
 
         Args:
-            job: Which.
-            wait: Whether to wait until its pods are gone.
+            job: The job's name, or what `submit` returned.
+            wait: Wait until its pods are gone.
         """
         try:
             found = await self._found(job)

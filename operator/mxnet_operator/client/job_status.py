@@ -1,4 +1,4 @@
-"""A job as its submitter sees it: which one it is, how it stands, and what it came to."""
+"""Status of a job for the program that submitted it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,22 +12,22 @@ from mxnet_operator.readers.long_result import reference_in
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a job, its times in RFC 3339, and its result."""
+    """Status of a job. Times are in RFC 3339."""
 
     name: str
     namespace: str
     uid: str
     state: str
-    """Created, Running, Restarting, Suspended, Succeeded, Failed; empty before the controller has seen it."""
+    """Created, Running, Restarting, Suspended, Succeeded or Failed; empty until the controller has accepted it."""
     message: str = ""
-    """Of the condition that ended it."""
+    """Why and how the job ended; empty while it runs."""
     started_at: str | None = None
     completed_at: str | None = None
     duration_s: float | None = None
     result: Any = None
-    """What Worker 0 (a tuning's Tuner) wrote to /dev/termination-log: the JSON value, else the text, else None."""
+    """What Worker 0 (in tuning, the Tuner) wrote to /dev/termination-log: parsed JSON, else text, or None."""
     lost_result: str = ""
-    """Why the result isn't here although there was one: above 4 KiB it is in the pod's log, and goes with the pod."""
+    """Why `result` is missing: above 4 KiB it is in the pod's log, which is deleted with the pod."""
 
     @property
     def succeeded(self) -> bool:

@@ -1,4 +1,4 @@
-"""The client for notebooks and scripts: `AsyncMXJobClient` without the `await`."""
+"""Client for notebooks and scripts: `AsyncMXJobClient` without the `await`."""
 
 import asyncio
 import concurrent.futures
@@ -20,17 +20,19 @@ _CLOSED: Final = "the client is closed"
 
 
 class MXJobClient:
-    """A client of the cluster that a kubeconfig names, or that this program runs in.
+    """Client for MXJobs on the cluster of a kubeconfig, or of the pod that runs it.
 
-    It runs an event loop of its own in a thread, so that it works in a notebook, which has one already. Use it in
-    `with`, or close it; jobs go on. Ctrl-C ends the waiting, not the job. Threads may share it: a call raises
-    RuntimeError once the client is closed, also one that waits in another thread.
+    Use it in `with`, or call `close`. Jobs go on when the client is closed, and when Ctrl-C ends a call.
+    It works in notebooks, and threads may share it. Calls on a closed client raise RuntimeError.
+
+    Every method may raise ApiError (the server rejects the request) and ApiUnavailable (the server can't be reached)
+    of `mxnet_operator.kube.errors`. Creating the client may raise CredentialsError.
 
     Args:
-        kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
-        context: A context of the kubeconfig.
-        namespace: Where jobs are whose description, manifest or caller names none; if not given the context's.
-        retry_timeout: Retry budget in seconds, for a server that can't be reached.
+        kubeconfig: Kubeconfig file. Default: `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
+        context: Context of the kubeconfig. Default: the current one.
+        namespace: Namespace of jobs that name none. Default: the context's.
+        retry_timeout: Seconds for which a request is repeated while the server can't be reached.
     """
 
     def __init__(
@@ -81,7 +83,19 @@ class MXJobClient:
         manifest: Manifest | None = None,
         allow_unknown_fields: bool = False,
     ) -> JobStatus:
-        """Create a job; as `AsyncMXJobClient.submit`."""
+        """Create a job and return its status.
+
+        A job without a name gets a unique one. If the server's reply is lost, the job is found again: never two.
+
+        Args:
+            job: Description of the job. Beside a manifest, it is merged over the manifest.
+            manifest: A whole MXJob: a mapping, YAML text, or the path of a file.
+            allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+
+        Raises:
+            InvalidJobError: The job is not valid. The error has every mistake.
+            JobExistsError: A job of this name exists.
+        """
         return self._run(self._async.submit(job, manifest=manifest, allow_unknown_fields=allow_unknown_fields))
 
     def manifest(
@@ -91,19 +105,54 @@ class MXJobClient:
         *,
         allow_unknown_fields: bool = False,
     ) -> dict[str, Any]:
-        """Return the MXJob that `submit` would send; as `AsyncMXJobClient.manifest`."""
+        """Return the manifest that `submit` would send, without sending it.
+
+        Only a generated name ends differently each time. The arguments are those of `submit`.
+
+        Raises:
+            InvalidJobError: The job is not valid.
+        """
         return self._async.manifest(job, manifest, allow_unknown_fields=allow_unknown_fields)
 
     def get(self, job: JobRef) -> JobStatus:
-        """Read a job as it is now; as `AsyncMXJobClient.get`."""
+        """Return the current status of a job.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+
+        Raises:
+            JobNotFoundError: The job doesn't exist.
+        """
         return self._run(self._async.get(job))
 
     def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:
-        """Wait until a job has finished; as `AsyncMXJobClient.wait`."""
+        """Wait until a job has finished, and return its status.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. The job goes on afterwards. Default: no limit.
+            check: Raise JobFailedError if the job failed.
+
+        Raises:
+            JobFailedError: The job failed, and `check` is True.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            TimeoutError: The job hasn't finished in time.
+        """
         return self._run(self._async.wait(job, timeout=timeout, check=check))
 
     def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> Iterator[str]:
-        """Yield the lines of a replica's log; as `AsyncMXJobClient.logs`."""
+        """Yield the lines of a replica's log, through restarts of the job, until the job has finished.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `server-1`. Default: `worker-0`, in tuning `tuner-0`.
+            follow: Wait for further lines. If False, only the lines so far.
+
+        Raises:
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            LogIncompleteError: The last lines could not be received. It is raised after all others.
+            ValueError: The job has no such replica.
+        """
         lines = self._async.logs(job, replica=replica, follow=follow)
         try:
             with contextlib.suppress(StopAsyncIteration):
@@ -117,15 +166,42 @@ class MXJobClient:
                     raise
 
     def result(self, job: JobRef, *, timeout: float | None = None) -> Any:
-        """Wait for a job to succeed, and return its result; as `AsyncMXJobClient.result`."""
+        """Wait until a job has succeeded, and return its result.
+
+        The result is what Worker 0 (in tuning, the Tuner) wrote to /dev/termination-log, up to 256 KiB: parsed if it
+        is JSON, else text, or None.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. Default: no limit.
+
+        Raises:
+            JobFailedError: The job failed.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            ResultLostError: The result is longer than 4 KiB, and the pod whose log has it is gone.
+            TimeoutError: The job hasn't finished in time.
+        """
         return self._run(self._async.result(job, timeout=timeout))
 
     def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
-        """Read the figures in a replica's log so far; as `AsyncMXJobClient.metrics`."""
+        """Return the metrics in a replica's log so far, each as a list with a value per epoch.
+
+        `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, the Speedometer's speed in
+        `samples_per_second`. `epochs` is the number of epochs so far, `accuracy` the last validation accuracy.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `worker-1`. Default: `worker-0`, in tuning `tuner-0`.
+        """
         return self._run(self._async.metrics(job, replica=replica))
 
     def delete(self, job: JobRef, *, wait: bool = True) -> bool:
-        """Delete a job with its pods; as `AsyncMXJobClient.delete`."""
+        """Delete a job with its pods, and return whether it existed.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            wait: Wait until its pods are gone.
+        """
         return self._run(self._async.delete(job, wait=wait))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,4 @@
-"""`mxnet-operator run`: flags, their environment variables, refusals, and docs/operate.md, which says the same."""
+"""`mxnet-operator run`: flags, their variables, refusals, and docs/controller-reference.md, which says the same."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, own_identity
 
 OLD_ENVIRONMENT = {"USE_KUBE_CONFIG": "/k", "MY_POD_NAMESPACE": "ops", "MY_POD_NAME": "my-pod"}
-PAGE = Path(__file__).parents[3] / "docs" / "operate.md"
+PAGE = Path(__file__).parents[3] / "docs" / "controller-reference.md"
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def flags_table():
 
 
 def test_the_page_has_every_flag_as_help_says_it():
-    assert section("flags") == flags_table(), f"put this into docs/operate.md:\n{flags_table()}"
+    assert section("flags") == flags_table(), f"put this into docs/controller-reference.md:\n{flags_table()}"
 
 
 def test_every_flag_but_those_of_kubectl_has_a_variable_of_its_name():

@@ -1,4 +1,4 @@
-"""Commands in indented blocks and blocks of `text`: run by a test that is named here, or the page says why none does.
+"""Commands in blocks of `shell` and `console`, and in indented ones: run by a test, or a comment says why not.
 
 A reader copies them like those of fenced blocks (test_fenced_blocks.py). All are read here: this project's programs
 take them, `make` has the target, and what they name of this repository is there.
@@ -8,6 +8,7 @@ import re
 import shlex
 from functools import cache
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import pytest
@@ -30,11 +31,15 @@ PROGRAMS = {
     *("python", "tox", "uv"),
 }
 FOLDERS = {each.name for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".")}
-FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 HERE_DOCUMENT = re.compile(
     r"<<(?P<quote>'?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n.*?^(?P=end)$", re.MULTILINE | re.DOTALL
 )
-REASON = re.compile(r"^\*Not run by a test: the (?:indented )?commands of this page,[^*]+\.\*$", re.MULTILINE)
+REASON = re.compile(
+    r"^<!-- Not run by a test: the (?:indented )?commands of this page,(?:(?!-->).)+\. -->$", re.MULTILINE
+)
+COMMANDS = {"shell", "console"}
+"""Languages of blocks in which commands may be."""
 RUN_BY = {
     ("docs/argo.md", "argo submit -n ml --from workflowtemplate/mxjob-manifest"): "argo/test_argo_commands.py",
     ("docs/argo.md", "kubectl apply -n ml -k argo/templates"): "argo/test_argo_commands.py",
@@ -98,9 +103,9 @@ def blocks_of(path: Path) -> list[Block]:
     name = path.relative_to(ROOT).as_posix()
     page = path.read_text(encoding="utf-8")
     found = [
-        Block(name, page.count("\n", 0, each.start()) + 1, each["text"])
+        Block(name, page.count("\n", 0, each.start()) + 1, dedent(each["text"]))
         for each in FENCED.finditer(page)
-        if each["language"] == "text"
+        if each["language"] in COMMANDS
     ]
     prose = FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), page)
     for each in re.finditer(r"(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n)+", prose):

@@ -1,4 +1,4 @@
-"""Every fenced block of README and docs is run as it stands, in a fresh folder, or carries its reason why not.
+"""Every fenced block of README and docs is run as it stands, in a fresh folder, or a comment above it says why not.
 
 Python is executed, and what it prints is compared with the `text` block that follows it. A DAG's tasks are asked for
 their job, a workflow's steps are built: each job must be one that the server takes, and several workers must be given a
@@ -11,6 +11,7 @@ import runpy
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
@@ -23,10 +24,10 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 GENERATED = {"cli-reference.md"}
 """Made from what the program says of itself, and compared with that elsewhere."""
-NO_CODE = {"text", "json", "mermaid"}
-"""Languages of what programs print, or of pictures."""
-REASON = re.compile(r"\*(?:Not run by a test: [^*]+|Run by \[a test\]\((?P<test>[^)]+)\) on a cluster)\.\*\n+$")
-BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+NO_CODE = {"text", "json", "mermaid", "shell", "console"}
+"""Languages of what programs print, of pictures, and of commands, which test_commands.py reads."""
+REASON = re.compile(r"<!-- (?:Not run by a test: (?:(?!-->).)+|Run by tests/\S+)\. -->\n+$")
+BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
@@ -60,7 +61,7 @@ def blocks() -> list[Block]:
                     path.name,
                     page.count("\n", 0, block.start()) + 1,
                     block["language"],
-                    block["text"],
+                    dedent(block["text"]),
                     following["text"] if following is not None and is_output else None,
                     REASON.search(page[: block.start()]) is not None,
                 )

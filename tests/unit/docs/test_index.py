@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 INDEXES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("README.md"))
-GROUPS = ["Tutorials", "How-to guides", "Reference", "Explanation"]
+GROUPS = ["Start", "Guides", "Concepts", "Troubleshooting", "Reference", "For maintainers"]
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+)\)")
 
 
@@ -38,7 +38,7 @@ def test_a_page_that_is_missing_and_one_that_stands_twice_are_found(tmp_path):
     assert missing_or_repeated(tmp_path / "README.md") == {"b.md": 0, "c.md": 2}
 
 
-def test_the_index_has_the_four_kinds_of_pages():
+def test_the_index_has_the_groups_of_the_site():
     assert re.findall(r"^## (.+)$", (DOCS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE) == GROUPS
 
 

@@ -23,7 +23,9 @@ ELSEWHERE = {
     "kvstore_server.py",  # MXNet's
     "mxnet/kvstore/kvstore_server.py",
     "scheduling.volcano.sh",  # Volcano's API group, no script
+    "launch.py",  # MXNet's
     "start-job.py",  # kubeflow/mxnet-operator's
+    "tools/launch.py",  # MXNet's
 }
 """Files of other projects that are named."""
 A_READERS = {
@@ -31,6 +33,7 @@ A_READERS = {
     "broken.yaml",
     "conf.yaml",
     "digits.py",
+    "digits.yaml",
     "job.yaml",
     "kustomization.yaml",
     "old.yaml",

@@ -13,6 +13,7 @@ from mxnet_operator.cli.verbs import local
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = {
+    "claims.py": "claims.md",
     "mxjob_reference.py": "mxjob-reference.md",
     "cli_reference.py": "cli-reference.md",
     "description_reference.py": "description-reference.md",

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.version import Version
 
 from mxnet_provider.get_provider_info import get_provider_info
@@ -86,3 +87,8 @@ def test_the_notes_of_a_release_are_the_changelogs(tool):
 def test_a_release_that_is_not_prepared_is_rejected(tool, tag, changelog, says):
     with pytest.raises(ValueError, match=says):
         tool["notes"](tag, changelog, "1.2.0")
+
+
+def test_who_cites_the_project_names_its_version(version):
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == version

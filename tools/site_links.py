@@ -1,0 +1,51 @@
+"""Hook of mkdocs: brings the pages of the repository's root into the site, and mends links that leave docs/.
+
+Pages link by paths of the repository, which work where the repository is read. In the site such a link leads to the
+repository's host (`repo_url`), and is its text alone where none is set.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT_PAGES: Final = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "policy.md"}
+"""Pages beside docs/, and where they are in the site."""
+_PATHS: Final = {site: source for source, site in ROOT_PAGES.items()}
+_FENCED: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the root."""
+    for source, site in ROOT_PAGES.items():
+        files.append(File.generated(config, site, content=(ROOT / source).read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: object) -> str:
+    """Mend the links of a page, but for those in its code."""
+    here = page.file.src_uri
+    folder = posixpath.dirname(_PATHS.get(here, f"docs/{here}"))
+
+    def mended(link: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(folder, link["path"]))
+        anchor = link["anchor"] or ""
+        inside = ROOT_PAGES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
+        if inside is not None:
+            return f"[{link['text']}]({posixpath.relpath(inside, posixpath.dirname(here) or '.')}{anchor})"
+        if not config.repo_url:
+            return link["text"]
+        return f"[{link['text']}]({config.repo_url.rstrip('/')}/blob/main/{path})"
+
+    parts = []
+    end = 0
+    for fenced in _FENCED.finditer(markdown):
+        parts += [_LINK.sub(mended, markdown[end : fenced.start()]), fenced[0]]
+        end = fenced.end()
+    return "".join([*parts, _LINK.sub(mended, markdown[end:])])
