@@ -584,3 +584,26 @@ def test_a_gang_that_fails_before_its_first_status_does_not_join_one_member_alon
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_quota_is_not_given_back_by_a_leader_that_has_heard_of_the_eviction_before_the_pods() -> None:
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"TunerTracker": 1, "TunerServer": 1, "Tuner": 1},
+            restart="ExitCode",
+            queue={"quota": 4, "timeout": 300},
+        ),
+        steps=(
+            ("hear", "b"),
+            ("look", "b"),
+            ("kueue",),
+            ("hear", "a"),
+            ("look", "a"),
+            ("wait", 700),
+            ("relist", "b", "workloads"),
+            ("kueue",),
+            ("hear", "b", "workloads", 3),
+            ("look", "b"),
+        ),
+    )
+    assert run(schedule).wrong == ""
