@@ -607,3 +607,28 @@ def test_quota_is_not_given_back_by_a_leader_that_has_heard_of_the_eviction_befo
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_a_leader_of_yesterday_does_not_take_the_place_that_its_successor_asked_for() -> None:
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="ExitCode", queue={"quota": 5, "check": 1}
+        ),
+        steps=(
+            ("hear", "a"),
+            ("look", "a"),
+            ("kueue",),
+            ("kueue",),
+            ("hear", "a"),
+            ("check", "Retry"),
+            ("queue", "nope"),
+            ("kueue",),
+            ("hear", "b"),
+            ("look", "b"),
+            ("hear", "b"),
+            ("look", "b"),
+            ("hear", "a", "jobs", 3),
+            ("look", "a"),
+        ),
+    )
+    assert run(schedule).wrong == ""

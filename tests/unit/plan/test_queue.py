@@ -351,7 +351,7 @@ class TestAdmitted:
         more = msgspec.structs.replace(more, status=status)
         of = workload(job, QUOTA, ADMITTED)
         answer = plan(more, seen(of), NOW)
-        while answer.status is not None and DeleteQueueWorkload(of.name, of.uid) not in answer.actions:
+        while answer.status is not None and DeleteQueueWorkload(of.name, of.uid, of.resource_version) not in answer.actions:
             more = after(more, answer)
             answer = plan(more, seen(of), NOW)
         assert not [each for each in answer.actions if isinstance(each, CreatePod)]
@@ -431,9 +431,9 @@ class TestGivingBack:
         job = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
         of = workload(job, QUOTA, ADMITTED)
         job = after(job, plan(job, seen(of, *pods), NOW))
-        assert DeleteQueueWorkload(of.name, of.uid) not in plan(job, seen(of, *pods), NOW).actions
+        assert DeleteQueueWorkload(of.name, of.uid, of.resource_version) not in plan(job, seen(of, *pods), NOW).actions
         answer = plan(job, seen(of), NOW)
-        assert answer.actions == (DeleteQueueWorkload(of.name, of.uid),)
+        assert answer.actions == (DeleteQueueWorkload(of.name, of.uid, of.resource_version),)
         job = after(job, answer)
         assert job.status.state == "Suspended"
         assert all(each.type != conditions.ADMITTED for each in job.status.conditions)
@@ -473,7 +473,7 @@ class TestGivingBack:
         of = workload(job, PENDING)
         free = msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, labels={}))
         answer = plan(free, seen(of), NOW)
-        assert DeleteQueueWorkload(of.name, of.uid) in answer.actions
+        assert DeleteQueueWorkload(of.name, of.uid, of.resource_version) in answer.actions
         assert all(each.type != conditions.ADMITTED for each in after(free, answer).status.conditions)
 
 

@@ -450,4 +450,4 @@ def _without_news(job: MXJob, observed: Observed) -> Standing:
 def _deleted(workload: QueueWorkload | None) -> tuple[Action, ...]:
     if workload is None or workload.deleting:
         return ()
-    return (DeleteQueueWorkload(workload.name, workload.uid),)
+    return (DeleteQueueWorkload(workload.name, workload.uid, workload.resource_version),)

@@ -193,10 +193,11 @@ class SetQueueConditions(ChangeChild, frozen=True, gc=False):
 
 
 class DeleteQueueWorkload(DeleteChild, frozen=True, gc=False):
-    """Delete a Workload, and with it its quota, if it still has this uid."""
+    """Delete a Workload, and with it its quota and its place, if it still is of this version."""
 
     needs_newest_job = True
     needs_fresh_pods = True
+    resource_version: str
 
 
 def quota_returned(workload: QueueWorkload, now: datetime) -> SetQueueConditions:
