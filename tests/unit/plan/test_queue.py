@@ -351,7 +351,8 @@ class TestAdmitted:
         more = msgspec.structs.replace(more, status=status)
         of = workload(job, QUOTA, ADMITTED)
         answer = plan(more, seen(of), NOW)
-        while answer.status is not None and DeleteQueueWorkload(of.name, of.uid, of.resource_version) not in answer.actions:
+        deletion = DeleteQueueWorkload(of.name, of.uid, of.resource_version)
+        while answer.status is not None and deletion not in answer.actions:
             more = after(more, answer)
             answer = plan(more, seen(of), NOW)
         assert not [each for each in answer.actions if isinstance(each, CreatePod)]
