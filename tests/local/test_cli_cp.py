@@ -1,5 +1,7 @@
 """`mxjob cp` on the local cluster: what the replicas of a finished job wrote comes home."""
 
+import json
+
 import pytest
 from jobs import worker_job
 
@@ -88,3 +90,50 @@ def test_what_can_not_be_copied_is_said_so_and_copies_nothing(finished, tmp_path
     assert done.returncode == code
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_run_names_the_new_files_and_how_to_copy_them(local_cluster, tmp_path):
+    done = run(local_cluster, tmp_path, "cp-named", "open('mnist-0001.params', 'w').close()")
+
+    assert done.returncode == 0, done.stderr
+    assert "files: worker-0 wrote mnist-0001.params\n  mxjob cp cp-named/worker-0:mnist-0001.params .\n" in done.stderr
+
+
+def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_cluster, tmp_path):
+    script = (
+        "import os; os.makedirs('a/b'); open('a/b/m 1.params', 'w').write('w'); os.symlink('a/b/m 1.params', 'last')"
+    )
+
+    done = run(local_cluster, tmp_path, "cp-home", script, "--output", str(tmp_path / "new/out"))
+
+    out = tmp_path / "new/out/worker-0"
+    assert done.returncode == 0, done.stderr
+    assert f"files: {out}\n" in done.stderr
+    found = {each.relative_to(out).as_posix() for each in out.rglob("*") if not each.is_dir()}
+    assert found == {"a/b/m 1.params", "last"}
+    assert (out / "last").read_text() == "w"
+
+
+def test_output_of_a_job_that_wrote_nothing_says_so(local_cluster, tmp_path):
+    done = run(local_cluster, tmp_path, "cp-nothing", "pass", "--output", str(tmp_path / "out"))
+
+    assert done.returncode == 0, done.stderr
+    assert "files: nothing was kept\n" in done.stderr
+
+
+def test_output_into_a_folder_with_files_is_refused_before_the_job_is_created(local_cluster, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine").write_text("mine")
+
+    done = run(local_cluster, tmp_path, "cp-refused", "pass", "--output", str(tmp_path / "out"))
+
+    assert done.returncode == 2
+    assert "the folder is not empty, and nothing is overwritten" in done.stderr
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["mine"]
+    assert local_cluster.mxjob("describe", "cp-refused").returncode == 1
+
+
+def run(local_cluster, folder, name, script, *options):
+    manifest = folder / f"{name}.json"
+    manifest.write_text(json.dumps(worker_job(name, script)))
+    return local_cluster.mxjob("run", "-f", str(manifest), *options)

@@ -1,9 +1,7 @@
 """`mxjob cp`: copy what a replica of a job wrote on the local cluster."""
 
 import asyncio
-import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -12,9 +10,9 @@ import typer
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.command import asks_server
-from mxnet_operator.cli.daemons.home import usable_home
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.local_files import container_paths, copy, exists
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import PODS, main_replica, pod_name, pod_selector, pods_of, replicas
@@ -72,11 +70,11 @@ async def cp(
         job = await get_job(client, target.namespace or client.namespace, wanted.job)
         pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
     replica = _replica(job, wanted)
-    paths = _paths_by_replica(job, pods)
+    paths = container_paths(job, pods)
     if replica not in paths:
         raise _no_files(job, replica, wanted.path, pods)
     real = paths[replica].real(wanted.path)
-    if real is None or not _exists(real):
+    if real is None or not exists(real):
         raise _no_file(replica, wanted.path, paths)
     copied = await asyncio.to_thread(_copy, real, destination)
     say(f"copied {replica}:{wanted.path} to {copied}")
@@ -106,21 +104,6 @@ def _replica(job: dict[str, Any], wanted: _Source) -> str:
     return wanted.replica.lower()
 
 
-def _paths_by_replica(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, "ContainerPaths"]:
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
-        from mxnet_operator.local.kubelet.pod_files import read_paths  # noqa: PLC0415
-
-    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}
-    found = {}
-    with usable_home() as home:
-        for replica in replicas(job):
-            uid = uids.get(pod_name(job["metadata"]["name"], replica))
-            if uid and (paths := read_paths(cluster_files(home).pods, uid, names.CONTAINER)) is not None:
-                found[replica] = paths
-    return found
-
-
 def _no_files(job: dict[str, Any], replica: str, path: str, pods: list[dict[str, Any]]) -> CommandError:
     name, namespace = pod_name(job["metadata"]["name"], replica), job["metadata"]["namespace"]
     if all(pod["metadata"]["name"] != name for pod in pods):
@@ -132,7 +115,7 @@ def _no_files(job: dict[str, Any], replica: str, path: str, pods: list[dict[str,
 
 
 def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> CommandError:
-    others = [other for other, each in paths.items() if (real := each.real(path)) is not None and _exists(real)]
+    others = [other for other, each in paths.items() if (real := each.real(path)) is not None and exists(real)]
     if others:
         return CommandError(f"{replica} has no {path}", hint=f"{', '.join(others)} has it")
     folder = paths[replica].real(".")
@@ -141,28 +124,12 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
     return CommandError(f"{replica} has no {path}", hint=f"newest in its working directory: {newest}" if newest else "")
 
 
-def _exists(path: Path) -> bool:
-    return os.path.lexists(path)
-
-
 def _copy(real: Path, destination: Path) -> Path:
-    """Copy under a temporary name beside the final one, so that a full disk leaves nothing half copied.
-
-    Raises:
-        CommandError: the destination exists, or the copy fails.
-    """
     final = destination / real.resolve().name if destination.is_dir() else destination
-    if _exists(final):
+    if exists(final):
         raise CommandError(f"{final} exists, and nothing is overwritten", hint="name another destination")
-    draft = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
-        if real.is_dir():
-            shutil.copytree(real, draft, symlinks=True)
-        else:
-            shutil.copy2(real, draft)
-        draft.rename(final)
+        copy(real, final)
     except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.unlink(missing_ok=True)
         raise CommandError(f"{real} can't be copied to {final}: {error.strerror or error}") from error
     return final
