@@ -56,6 +56,13 @@ def test_a_folder_is_copied_with_its_links(finished, tmp_path):
     assert (tmp_path / "run/last").readlink().as_posix() == "logs/a"
 
 
+def test_a_link_is_followed_and_the_copy_has_its_name(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done:run/last", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "last").read_text() == "log"
+
+
 def test_an_absolute_path_leads_into_a_volume(finished, tmp_path):
     done = finished.mxjob("cp", "cp-done:/volume/m.params", str(tmp_path))
 
@@ -93,10 +100,10 @@ def test_what_can_not_be_copied_is_said_so_and_copies_nothing(finished, tmp_path
 
 
 def test_run_names_the_new_files_and_how_to_copy_them(local_cluster, tmp_path):
-    done = run(local_cluster, tmp_path, "cp-named", "open('mnist-0001.params', 'w').close()")
+    done = run(local_cluster, tmp_path, "cp-named", "open('my mnist.params', 'w').close()")
 
     assert done.returncode == 0, done.stderr
-    assert "files: worker-0 wrote mnist-0001.params\n  mxjob cp cp-named/worker-0:mnist-0001.params .\n" in done.stderr
+    assert "files: worker-0 wrote my mnist.params\n  mxjob cp 'cp-named/worker-0:my mnist.params' .\n" in done.stderr
 
 
 def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_cluster, tmp_path):
@@ -111,7 +118,7 @@ def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_clust
     assert f"files: {out}\n" in done.stderr
     found = {each.relative_to(out).as_posix() for each in out.rglob("*") if not each.is_dir()}
     assert found == {"a/b/m 1.params", "last"}
-    assert (out / "last").read_text() == "w"
+    assert (out / "last").readlink().as_posix() == "a/b/m 1.params"
 
 
 def test_output_of_a_job_that_wrote_nothing_says_so(local_cluster, tmp_path):

@@ -1,6 +1,7 @@
 """What the replicas of a job wrote on the local cluster, for the commands that show or copy it."""
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -49,18 +50,22 @@ def exists(path: Path) -> bool:
     return os.path.lexists(path)
 
 
-def copy(real: Path, final: Path) -> None:
+def copy(real: Path, final: Path, *, follow: bool) -> None:
     """Copy a file or folder under a temporary name beside `final`, so that a full disk leaves nothing half copied.
+
+    Links within a folder stay links; so does `real` itself, unless `follow`.
 
     Raises:
         OSError: it can't be copied.
     """
     draft = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
-        if real.is_dir():
+        if real.is_symlink() and not follow:
+            draft.symlink_to(real.readlink())
+        elif real.is_dir():
             shutil.copytree(real, draft, symlinks=True)
         else:
-            shutil.copy2(real, draft, follow_symlinks=not real.is_symlink() or real.exists())
+            shutil.copy2(real, draft)
         draft.rename(final)
     except OSError:
         if draft.is_dir():
@@ -102,7 +107,8 @@ def show_files(job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
         if new := paths.new_files():
             more = f" and {len(new) - _MOST_NAMES} more" if len(new) > _MOST_NAMES else ""
             say(f"files: {replica} wrote {', '.join(new[:_MOST_NAMES])}{more}")
-            say(f"  mxjob cp {job['metadata']['name']}/{replica}:{new[0]} .")
+            source = f"{job['metadata']['name']}/{replica}:{new[0]}"
+            say(f"  mxjob cp {shlex.quote(source)} .")
 
 
 def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) -> None:
@@ -120,7 +126,7 @@ def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) ->
                     folders.append(folder)
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                copy(Path(paths.working_directory) / name, target)
+                copy(Path(paths.working_directory) / name, target, follow=False)
     except OSError as error:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,7 @@
 """`mxjob cp`: copy what a replica of a job wrote on the local cluster."""
 
 import asyncio
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,11 +126,11 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
 
 
 def _copy(real: Path, destination: Path) -> Path:
-    final = destination / real.resolve().name if destination.is_dir() else destination
+    final = destination / Path(os.path.normpath(real)).name if destination.is_dir() else destination
     if exists(final):
         raise CommandError(f"{final} exists, and nothing is overwritten", hint="name another destination")
     try:
-        copy(real, final)
+        copy(real, final, follow=True)
     except OSError as error:
         raise CommandError(f"{real} can't be copied to {final}: {error.strerror or error}") from error
     return final
