@@ -6,7 +6,7 @@ import typer
 
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import run_app
-from mxnet_operator.cli.verbs import convert, delete, describe, get, local, logs, run, validate, wait
+from mxnet_operator.cli.verbs import convert, cp, delete, describe, get, local, logs, run, validate, wait
 from mxnet_operator.cli.version import show_version
 
 app = App(
@@ -21,6 +21,7 @@ app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=logs.EXAMPLES)(logs.logs)
 app.command(epilog=get.EXAMPLES)(get.get)
 app.command(epilog=describe.EXAMPLES)(describe.describe)
+app.command(epilog=cp.EXAMPLES)(cp.cp)
 app.command(epilog=wait.EXAMPLES)(wait.wait)
 app.command(epilog=delete.EXAMPLES)(delete.delete)
 app.command(epilog=validate.EXAMPLES)(validate.validate)

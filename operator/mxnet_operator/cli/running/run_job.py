@@ -16,6 +16,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
+from mxnet_operator.cli.running.local_files import bring_home, check_output, is_local, show_files
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.follow_logs import LogFollower
@@ -27,6 +28,7 @@ from mxnet_operator.client.jobs import (
     job_versions,
     main_replica,
     pod_selector,
+    pods_of,
 )
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.readers.pods import ENDED
@@ -52,6 +54,7 @@ class Options:
         logs: whether to show the log of a replica.
         replica: the replica whose log is shown; None: the main one.
         report: file for an HTML report on the finished job.
+        output: folder for what the replicas wrote into their working directories.
         timeout: seconds after which the run is interrupted.
         retry_timeout: retry budget, in seconds, while the API server can't be reached.
         objects: what the manifest has beside the job, such as a ConfigMap; applied before the job is created.
@@ -63,6 +66,7 @@ class Options:
     logs: bool = True
     replica: str | None = None
     report: Path | None = None
+    output: Path | None = None
     timeout: float | None = None
     retry_timeout: float = RETRY_SECONDS
     objects: Sequence[dict[str, Any]] = ()
@@ -82,6 +86,8 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
 
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
+            if options.output is not None:
+                await asyncio.to_thread(check_output, options.output, client.server)
             beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
             following = asyncio.create_task(_follow_begun(client, beginning, options, record))
             await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -165,14 +171,15 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
                 await follower.cancel()
     job = record.job or {}
     record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
-    if options.report is not None:
-        try:
+    try:
+        if options.report is not None:
             await _write_report(client, job, options.report, shown)
-        except ReportError as error:
-            say(record.message, style="green" if job_state(job) == SUCCEEDED else "red")
-            if options.adopt is not None:  # 1 would say that the job Failed
-                error.code, error.hint = Exit.TRY_AGAIN, "run the same command again: it finds the job"
-            raise
+        await _bring_files(client, job, options.output)
+    except ReportError as error:
+        say(record.message, style="green" if job_state(job) == SUCCEEDED else "red")
+        if options.adopt is not None:  # 1 would say that the job Failed
+            error.code, error.hint = Exit.TRY_AGAIN, "run the same command again: it finds the job"
+        raise
     for first in shown.training.diverged.values():
         say(first.divergence, style="yellow")
     if job_state(job) == SUCCEEDED:
@@ -202,6 +209,16 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
     except KubeError as error:
         shown.note(f"the log can't be shown: {error}")
         return True
+
+
+async def _bring_files(client: "Client", job: dict[str, Any], output: Path | None) -> None:
+    if not is_local(client.server):
+        return
+    pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
+    if output is None:
+        await asyncio.to_thread(show_files, job, pods)
+    else:
+        await asyncio.to_thread(bring_home, job, pods, output)
 
 
 async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:

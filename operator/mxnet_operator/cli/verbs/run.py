@@ -121,6 +121,15 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML report when the job has ended.", show_default=False),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Local cluster only: copy the new files of the replicas' working directories into this new or empty "
+            "folder when the job has ended, as FOLDER/worker-0/...",
+            show_default=False,
+        ),
+    ] = None,
     timeout: Annotated[
         str | None,
         typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
@@ -213,6 +222,7 @@ def run(
             logs=logs,
             replica=replica,
             report=report,
+            output=output,
             timeout=None if timeout is None else duration(timeout),
             retry_timeout=duration(retry_timeout),
             objects=objects,

@@ -24,6 +24,7 @@ from mxnet_operator.local.kubelet import environment
 from mxnet_operator.local.kubelet.environment import ConfigError, expand
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
+from mxnet_operator.local.kubelet.pod_files import write_paths
 from mxnet_operator.local.kubelet.volumes import mounts
 
 
@@ -154,8 +155,10 @@ async def prepare(
         if not asked.startswith("/"):
             work = workspace / lies_at.strip("/")
         elif lies_at.strip("/"):
-            paths = Paths({**inside, asked: workspace})
+            inside = {**inside, asked: workspace}
+            paths = Paths(inside)
     await asyncio.to_thread(_make_folders, place.folder, folder, workspace, work, image)
+    await asyncio.to_thread(write_paths, folder, work, inside)
     command = _command(container, image.start)
     own = {name: paths.rewrite(value) for name, value in values.items()}
     argv = tuple(paths.rewrite(expand(each, values)) for each in command)

@@ -1,0 +1,137 @@
+"""What the replicas of a job wrote on the local cluster, for the commands that show or copy it."""
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.cli.daemons.home import usable_home
+from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.run_outputs import ReportError
+from mxnet_operator.client.jobs import pod_name, replicas
+
+if TYPE_CHECKING:
+    from mxnet_operator.local.kubelet.pod_files import ContainerPaths
+
+_MOST_NAMES: Final = 5
+
+
+def is_local(server: str) -> bool:
+    """Return whether the API server of this URL is the local cluster that runs on this machine for this user."""
+    try:
+        from mxnet_operator.local.home import cluster_files, mxjob_home, running_state  # noqa: PLC0415
+    except ModuleNotFoundError:  # without the extra `local` there is no such cluster
+        return False
+    state = running_state(cluster_files(mxjob_home()))
+    return state is not None and state.server == server
+
+
+def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, "ContainerPaths"]:
+    """Return the paths of each replica whose pod has started on this machine, by replica."""
+    with extra_needed("local"):
+        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+        from mxnet_operator.local.kubelet.pod_files import read_paths  # noqa: PLC0415
+
+    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}
+    found = {}
+    with usable_home() as home:
+        for replica in replicas(job):
+            uid = uids.get(pod_name(job["metadata"]["name"], replica))
+            if uid and (paths := read_paths(cluster_files(home).pods, uid, names.CONTAINER)) is not None:
+                found[replica] = paths
+    return found
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is a file, folder or link of this name, even a broken link."""
+    return os.path.lexists(path)
+
+
+def copy(real: Path, final: Path, *, follow: bool) -> None:
+    """Copy a file or folder under a temporary name beside `final`, so that a full disk leaves nothing half copied.
+
+    Links within a folder stay links; so does `real` itself, unless `follow`.
+
+    Raises:
+        OSError: it can't be copied.
+    """
+    draft = final.with_name(f".{final.name}.{os.getpid()}.part")
+    try:
+        if real.is_symlink() and not follow:
+            draft.symlink_to(real.readlink())
+        elif real.is_dir():
+            shutil.copytree(real, draft, symlinks=True)
+        else:
+            shutil.copy2(real, draft)
+        draft.rename(final)
+    except OSError:
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
+        raise
+
+
+def check_output(output: Path, server: str) -> None:
+    """Make the folder for `--output`.
+
+    Raises:
+        CommandError: the job is for another cluster, the folder can't be made, or it has something in it, which is
+            never overwritten (exit code 2).
+    """
+    if not is_local(server):
+        raise CommandError(
+            f"--output {output}: files are copied from the local cluster only, and {server} is another",
+            hint="write them to a claim there: --volume CLAIM:/PATH",
+            code=Exit.USAGE,
+        )
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(output.iterdir())
+    except OSError as error:
+        raise CommandError(f"--output {output}: {error.strerror or error}", code=Exit.USAGE) from error
+    if not is_empty:
+        raise CommandError(
+            f"--output {output}: the folder is not empty, and nothing is overwritten",
+            hint="name a new folder",
+            code=Exit.USAGE,
+        )
+
+
+def show_files(job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
+    """Name the new files in the replicas' working directories, and how to copy them."""
+    for replica, paths in container_paths(job, pods).items():
+        if new := paths.new_files():
+            more = f" and {len(new) - _MOST_NAMES} more" if len(new) > _MOST_NAMES else ""
+            say(f"files: {replica} wrote {', '.join(new[:_MOST_NAMES])}{more}")
+            source = f"{job['metadata']['name']}/{replica}:{new[0]}"
+            say(f"  mxjob cp {shlex.quote(source)} .")
+
+
+def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) -> None:
+    """Copy the new files in the replicas' working directories to `output`, into a folder for each replica.
+
+    Raises:
+        ReportError: they can't be copied; `output` is left without any of them.
+    """
+    folders = []
+    try:
+        for replica, paths in container_paths(job, pods).items():
+            for name in paths.new_files():
+                folder = output / replica
+                if folder not in folders:
+                    folders.append(folder)
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                copy(Path(paths.working_directory) / name, target, follow=False)
+    except OSError as error:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise ReportError(
+            f"--output {output}: {error.strerror or error}",
+            hint=f"the files are still there: mxjob cp {job['metadata']['name']}/REPLICA:PATH DESTINATION",
+        ) from error
+    say(f"files: {', '.join(map(str, folders))}" if folders else "files: nothing was kept")

@@ -1,0 +1,136 @@
+"""`mxjob cp`: copy what a replica of a job wrote on the local cluster."""
+
+import asyncio
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from mxnet_operator.api import names
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.local_files import container_paths, copy, exists
+from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.cli.server.job_kinds import get_job
+from mxnet_operator.client.jobs import PODS, main_replica, pod_name, pod_selector, pods_of, replicas
+
+if TYPE_CHECKING:
+    from mxnet_operator.local.kubelet.pod_files import ContainerPaths
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob cp digits:model-0005.params .
+
+  mxjob cp digits/worker-1:checkpoints ./checkpoints
+
+[bold]Exit codes[/]  0 copied · 1 no such job or file, or the destination exists · 2 usage ·
+3 API server unreachable, or rejects it
+"""
+
+_SOURCE: Final = re.compile(r"(?P<job>[^/:]+)(?:/(?P<replica>[^/:]+))?:(?P<path>.+)", re.DOTALL)
+_MOST_NAMES: Final = 10
+
+
+@dataclass(frozen=True)
+class _Source:
+    job: str
+    replica: str | None
+    path: str
+
+
+@asks_server
+async def cp(
+    target: Target,
+    *,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB[/REPLICA]:PATH",
+            help="File or folder of a replica, by default of worker-0 or tuner-0. A relative path starts in the "
+            "replica's working directory.",
+            show_default=False,
+        ),
+    ],
+    destination: Annotated[
+        Path, typer.Argument(metavar="DESTINATION", help="Folder to copy into, or a new name.", show_default=False)
+    ],
+) -> Exit:
+    """Copy a file or folder that a replica wrote on the local cluster, whether its job still runs or has finished.
+
+    Nothing is overwritten: a destination that exists is an error.
+    The files exist until the job or its pod is deleted, or the local cluster starts again. Copy from other clusters
+    with `kubectl cp`, while the pod runs.
+    """
+    wanted = _parsed(source)
+    async with connect(target) as client:
+        job = await get_job(client, target.namespace or client.namespace, wanted.job)
+        pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
+    replica = _replica(job, wanted)
+    paths = container_paths(job, pods)
+    if replica not in paths:
+        raise _no_files(job, replica, wanted.path, pods)
+    real = paths[replica].real(wanted.path)
+    if real is None or not exists(real):
+        raise _no_file(replica, wanted.path, paths)
+    copied = await asyncio.to_thread(_copy, real, destination)
+    say(f"copied {replica}:{wanted.path} to {copied}")
+    return Exit.OK
+
+
+def _parsed(text: str) -> _Source:
+    match = _SOURCE.fullmatch(text)
+    if match is None:
+        raise CommandError(
+            f"{text!r} is not JOB[/REPLICA]:PATH",
+            hint="such as digits:model-0005.params, digits/worker-1:model-0005.params or digits:.",
+            code=Exit.USAGE,
+        )
+    return _Source(match["job"], match["replica"], match["path"])
+
+
+def _replica(job: dict[str, Any], wanted: _Source) -> str:
+    if wanted.replica is None:
+        return main_replica(job)
+    if wanted.replica.lower() not in replicas(job):
+        raise CommandError(
+            f"job {wanted.job} has no replica {wanted.replica}",
+            hint=f"it has {', '.join(replicas(job))}",
+            code=Exit.USAGE,
+        )
+    return wanted.replica.lower()
+
+
+def _no_files(job: dict[str, Any], replica: str, path: str, pods: list[dict[str, Any]]) -> CommandError:
+    name, namespace = pod_name(job["metadata"]["name"], replica), job["metadata"]["namespace"]
+    if all(pod["metadata"]["name"] != name for pod in pods):
+        return CommandError(f"{replica} has no pod: it has not started, or its pod and files were deleted")
+    return CommandError(
+        f"{replica} has no files on this machine: it has not started, or it is not a pod of this local cluster",
+        hint=f"while the pod runs: kubectl cp -n {namespace} -c {names.CONTAINER} {name}:{path} DESTINATION",
+    )
+
+
+def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> CommandError:
+    others = [other for other, each in paths.items() if (real := each.real(path)) is not None and exists(real)]
+    if others:
+        return CommandError(f"{replica} has no {path}", hint=f"{', '.join(others)} has it")
+    folder = paths[replica].real(".")
+    entries = sorted(folder.iterdir(), key=lambda each: each.lstat().st_mtime, reverse=True) if folder else []
+    newest = ", ".join(each.name for each in entries[:_MOST_NAMES])
+    return CommandError(f"{replica} has no {path}", hint=f"newest in its working directory: {newest}" if newest else "")
+
+
+def _copy(real: Path, destination: Path) -> Path:
+    final = destination / Path(os.path.normpath(real)).name if destination.is_dir() else destination
+    if exists(final):
+        raise CommandError(f"{final} exists, and nothing is overwritten", hint="name another destination")
+    try:
+        copy(real, final, follow=True)
+    except OSError as error:
+        raise CommandError(f"{real} can't be copied to {final}: {error.strerror or error}") from error
+    return final

@@ -1,0 +1,146 @@
+"""`mxjob cp` on the local cluster: what the replicas of a finished job wrote comes home."""
+
+import json
+
+import pytest
+from jobs import worker_job
+
+from mxnet_operator.api import names
+
+WRITE = """
+import os, pathlib
+rank = os.environ['DMLC_WORKER_ID']
+pathlib.Path('my model-0001.params').write_text('weights of ' + rank)
+pathlib.Path('only-' + rank).touch()
+pathlib.Path('run/logs').mkdir(parents=True)
+pathlib.Path('run/logs/a').write_text('log')
+pathlib.Path('run/last').symlink_to('logs/a')
+pathlib.Path(os.environ['OUT'], 'm.params').write_text('kept')
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(local_cluster):
+    """A job of two workers that has ended, with a volume at /volume."""
+    job = worker_job("cp-done", WRITE)
+    worker = job["spec"]["mxReplicaSpecs"][names.WORKER]
+    worker["replicas"] = 2
+    pod = worker["template"]["spec"]
+    pod["volumes"] = [{"name": "out", "emptyDir": {}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "out", "mountPath": "/volume"}]
+    pod["containers"][0].setdefault("env", []).append({"name": "OUT", "value": "/volume"})
+    local_cluster.create(job)
+    local_cluster.wait_for("cp-done", "Succeeded")
+    return local_cluster
+
+
+def test_a_file_of_a_finished_replica_is_copied_into_a_folder(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done/worker-1:my model-0001.params", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "my model-0001.params").read_text() == "weights of 1"
+
+
+def test_the_first_worker_is_the_default_and_the_copy_may_get_another_name(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done:my model-0001.params", str(tmp_path / "new"))
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "new").read_text() == "weights of 0"
+
+
+def test_a_folder_is_copied_with_its_links(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done:run", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run/logs/a").read_text() == "log"
+    assert (tmp_path / "run/last").readlink().as_posix() == "logs/a"
+
+
+def test_a_link_is_followed_and_the_copy_has_its_name(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done:run/last", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "last").read_text() == "log"
+
+
+def test_an_absolute_path_leads_into_a_volume(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done:/volume/m.params", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "m.params").read_text() == "kept"
+
+
+def test_a_file_that_exists_is_never_overwritten(finished, tmp_path):
+    mine = tmp_path / "my model-0001.params"
+    mine.write_text("mine")
+
+    done = finished.mxjob("cp", "cp-done:my model-0001.params", str(tmp_path))
+
+    assert (done.returncode, mine.read_text()) == (1, "mine")
+    assert "exists, and nothing is overwritten" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "said"),
+    [
+        ("cp-done:only-1", 1, "worker-0 has no only-1\nworker-1 has it"),
+        ("cp-done:nope", 1, "worker-0 has no nope\nnewest in its working directory: "),
+        ("cp-done:/etc/hostname", 1, "worker-0 has no /etc/hostname"),
+        ("cp-done/worker-2:a", 2, "has no replica worker-2\nit has worker-0, worker-1"),
+        ("cp-done", 2, "is not JOB[/REPLICA]:PATH"),
+        ("nope:a", 1, "no MXJob nope in namespace default"),
+    ],
+)
+def test_what_can_not_be_copied_is_said_so_and_copies_nothing(finished, tmp_path, source, code, said):
+    done = finished.mxjob("cp", source, str(tmp_path))
+
+    assert done.returncode == code
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_names_the_new_files_and_how_to_copy_them(local_cluster, tmp_path):
+    done = run(local_cluster, tmp_path, "cp-named", "open('my mnist.params', 'w').close()")
+
+    assert done.returncode == 0, done.stderr
+    assert "files: worker-0 wrote my mnist.params\n  mxjob cp 'cp-named/worker-0:my mnist.params' .\n" in done.stderr
+
+
+def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_cluster, tmp_path):
+    script = (
+        "import os; os.makedirs('a/b'); open('a/b/m 1.params', 'w').write('w'); os.symlink('a/b/m 1.params', 'last')"
+    )
+
+    done = run(local_cluster, tmp_path, "cp-home", script, "--output", str(tmp_path / "new/out"))
+
+    out = tmp_path / "new/out/worker-0"
+    assert done.returncode == 0, done.stderr
+    assert f"files: {out}\n" in done.stderr
+    found = {each.relative_to(out).as_posix() for each in out.rglob("*") if not each.is_dir()}
+    assert found == {"a/b/m 1.params", "last"}
+    assert (out / "last").readlink().as_posix() == "a/b/m 1.params"
+
+
+def test_output_of_a_job_that_wrote_nothing_says_so(local_cluster, tmp_path):
+    done = run(local_cluster, tmp_path, "cp-nothing", "pass", "--output", str(tmp_path / "out"))
+
+    assert done.returncode == 0, done.stderr
+    assert "files: nothing was kept\n" in done.stderr
+
+
+def test_output_into_a_folder_with_files_is_refused_before_the_job_is_created(local_cluster, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine").write_text("mine")
+
+    done = run(local_cluster, tmp_path, "cp-refused", "pass", "--output", str(tmp_path / "out"))
+
+    assert done.returncode == 2
+    assert "the folder is not empty, and nothing is overwritten" in done.stderr
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["mine"]
+    assert local_cluster.mxjob("describe", "cp-refused").returncode == 1
+
+
+def run(local_cluster, folder, name, script, *options):
+    manifest = folder / f"{name}.json"
+    manifest.write_text(json.dumps(worker_job(name, script)))
+    return local_cluster.mxjob("run", "-f", str(manifest), *options)
