@@ -141,6 +141,7 @@ def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
             ["-o", ARGUMENT],
         ],
         ("describe",): [["digits"], [ARGUMENT]],
+        ("cp",): [[f"digits:{ARGUMENT}", "."], [ARGUMENT, "."]],
         ("wait",): [["digits"], ["digits", "--timeout", ARGUMENT]],
         ("delete",): [["digits"], [ARGUMENT]],
         ("validate",): [["-f", bad], ["-f", other], ["-f", broken]],
