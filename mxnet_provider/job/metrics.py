@@ -7,7 +7,7 @@ from typing import Final
 from airflow.providers.common.compat.sdk import Stats
 
 from mxnet_operator.api.storable import storable
-from mxnet_operator.readers.training_log import parse_epoch_line
+from mxnet_operator.readers.training_log import EpochMetric, parse_epoch_line
 
 _MOST_NAMES: Final = 50
 _MOST_EPOCHS: Final = 1000
@@ -34,9 +34,12 @@ class Metrics:
         self._diverged: set[str] = set()
 
     def read(self, line: str) -> None:
-        """Take the figure from a log line, if it reports one."""
-        metric = parse_epoch_line(line)
-        if metric is None or (metric.name not in self._values and len(self._values) == _MOST_NAMES):
+        """Take the figures from a log line, if it reports any."""
+        for metric in parse_epoch_line(line):
+            self._take(metric)
+
+    def _take(self, metric: EpochMetric) -> None:
+        if metric.name not in self._values and len(self._values) == _MOST_NAMES:
             return
         course = self._values.setdefault(metric.name, {})
         course[metric.epoch] = value = storable(metric.value)

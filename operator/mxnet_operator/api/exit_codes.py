@@ -8,9 +8,11 @@ from typing import Final
 
 from mxnet_operator.api.types import ExitCodes
 
-RETRYABLE: Final = frozenset({130, 134, 137, 138, 143})
+KILLED: Final = 137
+"""Exit code of a container that SIGKILL ended, as the kernel does where memory runs out."""
+RETRYABLE: Final = frozenset({130, 134, KILLED, 138, 143})
 OUT_OF_MEMORY: Final = "OOMKilled"
-"""Reason of a container that the kernel killed for its memory; its code is 137, as of any SIGKILL."""
+"""Reason of a container that the kernel killed for its memory; its code is `KILLED`, as of any SIGKILL."""
 
 
 def is_retryable(code: int, reason: str, exceptions: ExitCodes | None) -> bool:

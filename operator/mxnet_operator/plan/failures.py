@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import conditions, names
-from mxnet_operator.api.exit_codes import OUT_OF_MEMORY, is_retryable
+from mxnet_operator.api.exit_codes import KILLED, OUT_OF_MEMORY, is_retryable
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.actions import Effects
 from mxnet_operator.plan.observed import EVICTED, Observed, PodView
@@ -286,16 +286,29 @@ def _describe(job: MXJob, replica: Replica) -> str:
         return f"{replica.label} {how} while the job ran{rest}{_exit_of(pod)}."
     if pod.exit_code:
         who = f"{replica.label}'s init container {pod.init_container}" if pod.init_container else replica.label
-        reason = (
-            f" ({why or pod.reason}{_limit(job, replica, pod)})" if (why or pod.reason) not in ("", "Error") else ""
-        )
+        reason = f" ({words})" if (words := _reason_of(job, replica, pod, why)) else ""
         hint = _NO_SHELL_HINT if _NO_SHELL in pod.message else ""
         return f"{who} exited with code {pod.exit_code}{reason}{_last_lines(pod.message)}{hint}"
     return f"{replica.label} failed: {why or 'its pod has phase Failed and no exit code'}"
 
 
-def _limit(job: MXJob, replica: Replica, pod: PodView) -> str:
-    """Return the memory limit of an OOM-killed container; empty where its template has none.
+def _reason_of(job: MXJob, replica: Replica, pod: PodView, why: str) -> str:
+    """Return why a container ended with its exit code; empty where nothing is known.
+
+    A kernel that runs out of memory often kills one of the container's child processes, or a runtime doesn't tell:
+    then 137 comes without the reason OOMKilled.
+    """
+    limit = _memory_limit(job, replica, pod)
+    of_limit = f": its memory limit is {limit}" if limit else ""
+    if pod.exit_code == KILLED and why in ("", "Error") and pod.reason in ("", "Error"):
+        return f"killed: out of memory?{of_limit[1:]}"
+    if (words := why or pod.reason) in ("", "Error"):
+        return ""
+    return words + (of_limit if pod.reason == OUT_OF_MEMORY else "")
+
+
+def _memory_limit(job: MXJob, replica: Replica, pod: PodView) -> str:
+    """Return the memory limit of a container that ended; empty where its template has none.
 
     Without a limit of its own it was its node that had no more, or another container of the pod's cgroup.
     """
@@ -303,8 +316,7 @@ def _limit(job: MXJob, replica: Replica, pod: PodView) -> str:
     containers = (spec.get("initContainers") or ()) if pod.init_container else spec["containers"]
     name = pod.init_container or names.CONTAINER
     resources = next((each.get("resources") or {} for each in containers if each["name"] == name), {})
-    limit = (resources.get("limits") or {}).get("memory")
-    return f": its memory limit is {limit}" if limit and pod.reason == OUT_OF_MEMORY else ""
+    return str((resources.get("limits") or {}).get("memory") or "")
 
 
 def _how_it_was_lost(pod: PodView) -> str:

@@ -1,28 +1,71 @@
 """Training metrics in the log lines of MXNet scripts, parsed line by line and gathered into curves.
 
-`Module.fit` and the callbacks of `mx.callback` write them through the logging module, so any prefix may come first:
-`Epoch[3] Validation-accuracy=0.98`, `Epoch[3] Time cost=9.1`, and the Speedometer's
-`Epoch[3] Batch [0-20]<tab>Speed: 1234.56 samples/sec<tab>accuracy=0.95` (before MXNet 1.5 with one number of a batch).
+`Module.fit` and the callbacks of `mx.callback` write `Epoch[3] Validation-accuracy=0.98`. Gluon scripts print lines of
+their own: `[Epoch 3] Validation: accuracy=0.75`, `epoch 3, loss 0.4, test acc 0.9, time 8.1 sec`. Any prefix may come
+first. What all spellings share is read: an epoch, and after it pairs of a name and a number.
 """
 
 import math
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 import msgspec
 
-_NAME = r"[A-Za-z][\w .-]{0,99}?"
-_VALUE = r"[-+.\w]+"
-_EPOCH_LINE = re.compile(rf"Epoch\[(?P<epoch>\d{{1,9}})\] (?P<name>{_NAME})=(?P<value>{_VALUE})\s*$")
-_SPEED_LINE = re.compile(
-    r"(?:Epoch|Iter)\[(?P<epoch>\d{1,9})\] Batch \[(?:\d{1,9}-)?(?P<batch>\d{1,9})\]"
-    rf"\s+Speed: (?P<speed>{_VALUE}) samples/sec(?P<metrics>(?:\s+{_NAME}={_VALUE})*)\s*$"
+TIME_COST: Final = "Time cost"
+"""Name of the seconds that an epoch took, however a script spells it."""
+SPEED: Final = "Speed"
+"""Name of the samples per second, however a script spells them."""
+
+_ROLES: Final = {
+    **dict.fromkeys(("training", "train"), "Train"),
+    **dict.fromkeys(("validation", "valid", "val", "evaluation", "eval", "dev"), "Validation"),
+    **dict.fromkeys(("testing", "test"), "Test"),
+}
+_ROLE: Final = "|".join(_ROLES)
+_NUMBER: Final = r"[-+]?(?:\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{1,3})?|\.\d{1,30}|nan|inf)"
+_EPOCH: Final = re.compile(
+    r"\[epoch[ :]?\s?(?P<a>\d{1,9})(?:/\d+)?\]|\bepoch\s?\[(?P<b>\d{1,9})(?:/\d+)?\]"
+    r"|\bepoch\s?[:=#]?\s?(?P<c>\d{1,9})(?:/\d+)?(?![\w/]|\.\d)",
+    re.IGNORECASE,
 )
-_METRIC = re.compile(rf"\s+(?P<name>{_NAME})=(?P<value>{_VALUE})")
+_BATCH: Final = re.compile(
+    r"(?:\[epoch[ :]?\s?(?P<a>\d{1,9})(?:/\d+)?[\]\s,]{0,3}\[?|\b(?:epoch|iter)\s?\[(?P<b>\d{1,9})\],?\s?\[?"
+    r"|\bepoch\s?[:=]?\s?(?P<c>\d{1,9})(?:/\d+)?,?\s\[?)"
+    r"(?:batch|step|iter|iteration)\s?[:=]?\s?\[?(?:\d{1,9}-)?(?P<batch>\d{1,9})(?:/\d+)?\]{0,2}",
+    re.IGNORECASE,
+)
+_SAMPLES_SO_FAR: Final = re.compile(r"\[Samples \d+\]", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"[\s,;:.|()\[\]-]*")
+_PAIR: Final = re.compile(
+    r"(?P<name>[a-z][\w.@/-]{0,99}(?: [a-z][\w.@/-]{0,40}){0,4}?)(?P<sign>\s?[=:]\s?|\s)"
+    rf"(?P<value>{_NUMBER})(?P<unit>\s?%|\s?(?:s|secs?|seconds)\b|\s?samples(?:/s(?:ec)?)?\b)?(?=[\s,;|)\].]|$)",
+    re.IGNORECASE,
+)
+_RATE: Final = re.compile(rf"(?P<value>{_NUMBER})\s?samples/s(?:ec)?\b", re.IGNORECASE)
+_ROLE_OF_LINE: Final = re.compile(rf"(?P<role>{_ROLE})\s?:\s*(?=[a-z])", re.IGNORECASE)
+_ROLE_BEFORE: Final = re.compile(rf"\b(?P<role>{_ROLE})(?: acc| accuracy| loss)? (?:at|of) $", re.IGNORECASE)
+_ROLE_OF_NAME: Final = re.compile(rf"(?P<role>{_ROLE})[\s_-]+(?P<measure>.+)", re.IGNORECASE)
+_MEASURE: Final = re.compile(
+    r"(?:^|[\s_./@-])(?:acc|\w*accuracy\d*|\w*loss\d*|l|cost|\w*error|err|err-top\d|top-?\d|ppl|perplexity|r?mse|mae|nll|ce"
+    r"|\w*entropy\d*|f1|auc|map|m?iou|pixacc|bleu|recall|precision|score|reward|psnr|ssim|mcc|elbo|kl|bpc|[wc]er|hits?|ndcg"
+    r"|speed|throughput)(?:[_@\d-]\w*)?$",
+    re.IGNORECASE,
+)
+_SYNONYMS: Final = {"acc": "accuracy", "accuracy": "accuracy", "loss": "loss", "ppl": "perplexity"}
+_TIMES: Final = frozenset(
+    {"time", "time cost", "time used", "cost time", "in", "finished in", "training cost", "time/batch"}
+)
+"""What scripts call the seconds of an epoch; `training cost` is GluonCV's word for them."""
+_SPEEDS: Final = frozenset({"speed", "throughput"})
+_COUNTERS: Final = frozenset({"batch", "batches", "step", "steps", "iter", "iteration"})
+_SETTINGS: Final = frozenset({"lr", "learning rate", "wd"})
+_LONGEST: Final = 1000
+"""Characters of a line that are read after its epoch."""
 
 
 class EpochMetric(msgspec.Struct, frozen=True):
-    """Metric of one epoch, as `mx.callback.LogValidationMetricsCallback` and `Module.fit` print it."""
+    """Metric of one epoch, named as `Module.fit` would: `Validation-accuracy`, also where a script says `val_acc`."""
 
     epoch: int
     name: str
@@ -35,34 +78,81 @@ class EpochMetric(msgspec.Struct, frozen=True):
 
 
 class BatchSpeed(msgspec.Struct, frozen=True):
-    """Line of `mx.callback.Speedometer`: the speed of the last batches, and the metrics over them."""
+    """Line within an epoch, such as the Speedometer's: the speed of the last batches, if it has one, and metrics."""
 
     epoch: int
     batch: int
-    samples_per_second: float
+    samples_per_second: float | None
     metrics: dict[str, float] = {}
 
 
-def parse_epoch_line(line: str) -> EpochMetric | None:
-    """Return the metric that a log line reports, under any prefix of the logging module, or None."""
-    found = _EPOCH_LINE.search(line)
-    if found is None:
-        return None
-    value = _number(found["value"])
-    return None if value is None else EpochMetric(int(found["epoch"]), found["name"], value)
+def parse_epoch_line(line: str) -> tuple[EpochMetric, ...]:
+    """Return the metrics of an epoch that a log line reports, under any prefix; empty if it reports none."""
+    found = _EPOCH.search(line)
+    if found is None or _BATCH.search(line):
+        return ()
+    before = _ROLE_BEFORE.search(line[: found.start()])
+    role = _ROLES[before["role"].lower()] if before else ""
+    pairs = list(_pairs(line[found.end() : found.end() + _LONGEST], role))
+    if any(name in _COUNTERS for name, _ in pairs):
+        return ()
+    return tuple(EpochMetric(_epoch(found), name, value) for name, value in pairs if name not in _SETTINGS)
 
 
 def parse_speed_line(line: str) -> BatchSpeed | None:
-    """Return the Speedometer's figures that a log line reports, under any prefix, or None."""
-    found = _SPEED_LINE.search(line)
+    """Return the figures within an epoch that a log line reports, under any prefix, or None."""
+    found = _BATCH.search(line)
     if found is None:
         return None
-    speed = _number(found["speed"])
-    if speed is None:
+    rest = _SAMPLES_SO_FAR.sub("", line[found.end() : found.end() + _LONGEST])
+    speed = _RATE.search(rest)
+    metrics = {name: value for name, value in _pairs(rest) if name not in {*_COUNTERS, *_SETTINGS, SPEED, TIME_COST}}
+    if speed is None and not metrics:
         return None
-    metrics = {each["name"]: _number(each["value"]) for each in _METRIC.finditer(found["metrics"])}
-    known = {name: value for name, value in metrics.items() if value is not None}
-    return BatchSpeed(int(found["epoch"]), int(found["batch"]), speed, known)
+    return BatchSpeed(_epoch(found), int(found["batch"]), float(speed["value"]) if speed else None, metrics)
+
+
+def _epoch(found: re.Match[str]) -> int:
+    return int(found["a"] or found["b"] or found["c"])
+
+
+def _pairs(text: str, role: str = "") -> Iterator[tuple[str, float]]:
+    """Yield names and values from the beginning of what follows an epoch, up to words that are no such pair."""
+    at = 0
+    while True:
+        between = _BETWEEN.match(text, at)
+        at = between.end() if between else at
+        if of_line := _ROLE_OF_LINE.match(text, at):
+            role, at = _ROLES[of_line["role"].lower()], of_line.end()
+        elif (pair := _PAIR.match(text, at)) and _is_figure(pair):
+            at, value = pair.end(), float(pair["value"])
+            yield _name(pair["name"], role), value / 100 if (pair["unit"] or "").strip() == "%" else value
+        elif rate := _RATE.match(text, at):
+            at = rate.end()
+        else:
+            return
+
+
+def _is_figure(pair: re.Match[str]) -> bool:
+    """Whether a pair is a figure: whatever has `=`, else a name that is known to measure something."""
+    name = pair["name"].lower()
+    return "=" in pair["sign"] or name in {*_TIMES, *_ROLES} or _MEASURE.search(name) is not None
+
+
+def _name(given: str, role: str) -> str:
+    lower = given.lower()
+    if lower in _TIMES:
+        return TIME_COST
+    if lower in _SPEEDS:
+        return SPEED
+    if lower in _COUNTERS or lower in _SETTINGS:
+        return lower
+    if lower in _ROLES:
+        return _ROLES[lower]
+    if of_name := _ROLE_OF_NAME.fullmatch(given):
+        role, given = _ROLES[of_name["role"].lower()], of_name["measure"]
+    measure = _SYNONYMS.get(given.lower(), given)
+    return f"{role}-{measure}" if role else measure
 
 
 class TrainingLog:
@@ -84,18 +174,20 @@ class TrainingLog:
         speed = parse_speed_line(line)
         if speed is not None:
             self._begin(speed.epoch)
-            if math.isfinite(speed.samples_per_second):
-                self._speeds[speed.epoch].append(speed.samples_per_second)
+            self._add_speed(speed.epoch, speed.samples_per_second)
             self.last = speed
             return True
-        metric = parse_epoch_line(line)
-        if metric is not None:
+        metrics = parse_epoch_line(line)
+        for metric in metrics:
             self._begin(metric.epoch)
-            self._figures[metric.epoch][metric.name] = metric.value
             self.last = metric
+            if metric.name == SPEED:
+                self._add_speed(metric.epoch, metric.value)
+                continue
+            self._figures[metric.epoch][metric.name] = metric.value
             if not math.isfinite(metric.value):
                 self.diverged.setdefault(metric.name, metric)
-        return metric is not None
+        return bool(metrics)
 
     def figures(self, epoch: int) -> dict[str, float]:
         """Return the figures of an epoch by their names in the log (`Validation-accuracy`); empty before its end."""
@@ -111,21 +203,26 @@ class TrainingLog:
 
         A list per figure, with a value for each epoch from the first to the last and None where the log has none:
         `Validation-accuracy` as `validation_accuracy`, and `samples_per_second`. `accuracy` is the last one on
-        validation data, if that is finite.
+        validation data, or on test data where a script has only these, if it is finite.
         """
         if not self._figures:
             return {}
         epochs = range(min(self._figures), max(self._figures) + 1)
         names = dict.fromkeys(name for epoch in epochs for name in self._figures.get(epoch, {}))
         series: dict[str, list[float | None]] = {
-            re.sub(r"[ .-]", "_", name).lower(): [self._figures.get(epoch, {}).get(name) for epoch in epochs]
+            re.sub(r"[ ./@-]", "_", name).lower(): [self._figures.get(epoch, {}).get(name) for epoch in epochs]
             for name in names
         }
         if self._speeds:
             series["samples_per_second"] = [_rounded(self.samples_per_second(epoch)) for epoch in epochs]
-        validated = [value for value in series.get("validation_accuracy", ()) if value is not None]
+        held_out = series.get("validation_accuracy") or series.get("test_accuracy") or []
+        validated = [value for value in held_out if value is not None]
         accuracy = {"accuracy": validated[-1]} if validated and math.isfinite(validated[-1]) else {}
         return {"epochs": epochs[-1] + 1, **accuracy, **series}
+
+    def _add_speed(self, epoch: int, samples_per_second: float | None) -> None:
+        if samples_per_second is not None and math.isfinite(samples_per_second):
+            self._speeds[epoch].append(samples_per_second)
 
     def _begin(self, epoch: int) -> None:
         if self.last is not None and epoch < self.last.epoch:  # the job has restarted
@@ -134,13 +231,6 @@ class TrainingLog:
             self.diverged = {name: first for name, first in self.diverged.items() if first.epoch < epoch}
         self._figures.setdefault(epoch, {})
         self._speeds.setdefault(epoch, [])
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _rounded(value: float | None) -> float | None:

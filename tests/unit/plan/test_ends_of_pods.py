@@ -217,6 +217,20 @@ def test_who_was_killed_for_its_memory_says_its_limit(resources: Any, said: str)
     assert f"worker-0 exited with code 137 {said}; it wrote nothing." in status.conditions[-1].message
 
 
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        ({"limits": {"memory": "2Gi"}}, "(killed: out of memory? its memory limit is 2Gi)"),
+        (None, "(killed: out of memory?)"),
+    ],
+)
+@pytest.mark.parametrize("reason", ["", "Error"])
+def test_who_was_killed_without_a_reason_may_have_run_out_of_memory(reason: str, resources: Any, said: str) -> None:
+    job = make_mxjob().scheduler().worker(1, resources=resources).condition("Running").obj()
+    status = status_with(job, make_pod(job, "Worker").failed(137).set(reason=reason))
+    assert f"worker-0 exited with code 137 {said}; it wrote nothing." in status.conditions[-1].message
+
+
 def test_an_init_container_says_its_own_limit() -> None:
     fetch = {"name": "fetch", "image": "a", "resources": {"limits": {"memory": "1Gi"}}}
     job = make_mxjob().scheduler().worker(1, resources={"limits": {"memory": "2Gi"}}).condition("Running")

@@ -1,5 +1,7 @@
 """MXNet's lines about a training: epochs, the Speedometer's, and what they add up to."""
 
+import math
+
 import pytest
 
 from mxnet_operator.readers.training_log import BatchSpeed, EpochMetric, TrainingLog, parse_epoch_line, parse_speed_line
@@ -26,22 +28,101 @@ def log_of(*lines):
     return log
 
 
-@pytest.mark.parametrize(
-    ("line", "metric"),
-    [
-        ("Epoch[3] Validation-accuracy=0.98", EpochMetric(3, "Validation-accuracy", 0.98)),
-        ("INFO:root:Epoch[0] Train-accuracy=0.363281", EpochMetric(0, "Train-accuracy", 0.363281)),
-        ("Epoch[12] Time cost=190.507\n", EpochMetric(12, "Time cost", 190.507)),
-        ("Epoch[1] Validation-top_k_accuracy_5=1e-3", EpochMetric(1, "Validation-top_k_accuracy_5", 0.001)),
-        ("INFO:root:Epoch[0] Batch [20]\tSpeed: 84.39 samples/sec\taccuracy=0.159970", None),
-        ("Epoch[3] Validation-accuracy=", None),
-        ("Epoch[x] Validation-accuracy=0.9", None),
-        ("Epoch[3] Validation-accuracy=high", None),
-        ("", None),
-    ],
-)
-def test_a_line_is_read_as_epoch_name_and_value(line: str, metric: EpochMetric | None) -> None:
-    assert parse_epoch_line(line) == metric
+# Lines as public scripts print them: the examples of MXNet 1.x, GluonCV, GluonNLP, and the books that teach Gluon.
+MODULE = [
+    ("Epoch[3] Validation-accuracy=0.98", {"Validation-accuracy": 0.98}),
+    ("INFO:root:Epoch[3] Train-accuracy=0.363281", {"Train-accuracy": 0.363281}),
+    ("Epoch[3] Time cost=190.507\n", {"Time cost": 190.507}),
+    ("Epoch[3] Validation-top_k_accuracy_5=1e-3", {"Validation-top_k_accuracy_5": 0.001}),
+    ("2018-09-20 09:31:08,001 Node[0] Epoch[3] Train-perplexity=187.4", {"Train-perplexity": 187.4}),
+    ("INFO:root:epoch 3, eval MSE = 0.1 ", {"Validation-MSE": 0.1}),
+    ("epoch 3, eval nll = 0.45, accuracy = 0.8", {"Validation-nll": 0.45, "accuracy": 0.8}),
+]
+GLUON = [
+    ("[Epoch 3] Training: accuracy=0.875000", {"Train-accuracy": 0.875}),
+    ("[Epoch 3] Validation: accuracy=0.75", {"Validation-accuracy": 0.75}),
+    ("training acc at epoch 3: MSE=0.093", {"Train-MSE": 0.093}),
+    (
+        "[Epoch 3] training: err-top1=0.31 err-top5=0.12 loss=1.2",
+        {"Train-err-top1": 0.31, "Train-err-top5": 0.12, "Train-loss": 1.2},
+    ),
+    ("INFO:root:[Epoch 3] speed: 812 samples/sec\ttime cost: 9.5", {"Speed": 812, "Time cost": 9.5}),
+    (
+        "[Epoch 3] train=0.912 val=0.887 loss=0.301 time: 21.4",
+        {"Train": 0.912, "Validation": 0.887, "loss": 0.301, "Time cost": 21.4},
+    ),
+    (
+        "[Epoch 3] Training cost: 34.221, CrossEntropy=2.101, SmoothL1=1.211",
+        {"Time cost": 34.221, "CrossEntropy": 2.101, "SmoothL1": 1.211},
+    ),
+    (
+        "[Epoch 3] time cost 12.34s, validation loss 5.23, validation ppl 187.20",
+        {"Time cost": 12.34, "Validation-loss": 5.23, "Validation-perplexity": 187.2},
+    ),
+    (
+        "[Epoch 3] valid Loss=3.8123, valid ppl=45.2512, valid bleu=12.31",
+        {"Validation-loss": 3.8123, "Validation-perplexity": 45.2512, "Validation-bleu": 12.31},
+    ),
+    (
+        "[Epoch 3] Finished in 9.123s, training accuracy: 0.9012, validation accuracy: 0.85",
+        {"Time cost": 9.123, "Train-accuracy": 0.9012, "Validation-accuracy": 0.85},
+    ),
+    (
+        "epoch 3, loss 0.7885, train acc 0.747, test acc 0.804, time 11.5 sec",
+        {"loss": 0.7885, "Train-accuracy": 0.747, "Test-accuracy": 0.804, "Time cost": 11.5},
+    ),
+    (
+        "Epoch 3: loss 0.788, train acc 0.741, test acc 0.803, in 11.5 sec",
+        {"loss": 0.788, "Train-accuracy": 0.741, "Test-accuracy": 0.803, "Time cost": 11.5},
+    ),
+    (
+        "Epoch 3. Loss: 0.878, Train_acc 0.970666, Test_acc 0.973925",
+        {"loss": 0.878, "Train-accuracy": 0.970666, "Test-accuracy": 0.973925},
+    ),
+    ("Epoch 3: Test_acc 0.9", {"Test-accuracy": 0.9}),
+    ("Epoch [3/10], Loss: 1.5, Val_acc: 0.5", {"loss": 1.5, "Validation-accuracy": 0.5}),
+    ("Epoch 3/10 - loss: 0.5 - acc: 97.5%", {"loss": 0.5, "accuracy": 0.975}),
+]
+NO_METRICS = [
+    "",
+    "Epoch[3] Validation-accuracy=",
+    "Epoch[x] Validation-accuracy=0.9",
+    "Epoch[3] Validation-accuracy=high",
+    "INFO:root:Epoch[0] Batch [20]\tSpeed: 84.39 samples/sec\taccuracy=0.159970",
+    "[Epoch 3 Batch 200] loss 4.50, perplexity 90.02",
+    "epoch=3 step=100 loss=0.5",
+    "Epoch[0] Resetting Data Iterator",
+    "[Epoch 0] Begin, current learning rate: 0.0010",
+    "Epoch 3: learning rate 0.001",
+    "Epoch 3 of 10",
+    "Epoch 3/10",
+    "Epoch 3: validation loss improved from 0.5 to 0.4",
+    "Epoch 3: ETA: 12:34:56",
+    "Epoch 3 saved to model-0003.params",
+    "Loading epoch 7 from model-0007.params",
+    'Saved checkpoint to "mnist-0003.params"',
+    "Update[500]: Change learning rate to 5.00000e-03",
+    "start with arguments Namespace(num_epochs=3, lr=0.05)",
+    "num_epochs=10 accuracy=0.9",
+    "starting epoch 4 with 500 samples",
+    "test loss 4.77, test ppl 117.9",
+]
+
+
+@pytest.mark.parametrize(("line", "metrics"), [*MODULE, *GLUON])
+def test_the_metrics_of_an_epoch_are_read_in_every_usual_spelling(line, metrics):
+    assert parse_epoch_line(line) == tuple(EpochMetric(3, name, value) for name, value in metrics.items())
+
+
+@pytest.mark.parametrize("line", NO_METRICS)
+def test_a_line_without_the_metrics_of_an_epoch_has_none(line):
+    assert parse_epoch_line(line) == ()
+
+
+def test_a_metric_that_is_not_a_number_is_read_as_such():
+    (metric,) = parse_epoch_line("Epoch [3/10], train loss: nan")
+    assert metric.name == "Train-loss"
+    assert math.isnan(metric.value)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +142,18 @@ def test_a_line_is_read_as_epoch_name_and_value(line: str, metric: EpochMetric |
             "Epoch[1] Batch [0-20]\tSpeed: inf samples/sec\ttop_k_accuracy_5=0.25",
             BatchSpeed(1, 20, float("inf"), {"top_k_accuracy_5": 0.25}),
         ),
+        (
+            "[Epoch 0 Batch 10] Training: accuracy=0.5, 1234.5 samples/s",
+            BatchSpeed(0, 10, 1234.5, {"Train-accuracy": 0.5}),
+        ),
+        ("[Epoch 1][Batch 9], Speed: 31.2 samples/sec, SmoothL1=1.3", BatchSpeed(1, 9, 31.2, {"SmoothL1": 1.3})),
+        (
+            "[Epoch 0][Batch 1][Samples 32] time/batch: 0.1s, training loss: 0.5",
+            BatchSpeed(0, 1, None, {"Train-loss": 0.5}),
+        ),
+        ("[Epoch 3 Batch 200] loss 4.50, ppl 90.02", BatchSpeed(3, 200, None, {"loss": 4.5, "perplexity": 90.02})),
+        ("Epoch [1] Batch [49]\tSpeed: 5 samples/sec\tlr=0.1", BatchSpeed(1, 49, 5)),
+        ("Batch 200. Loss: 0.4", None),
         ("Epoch[0] Validation-accuracy=0.5", None),
         ("Epoch[0] Batch [20]\tSpeed: fast samples/sec", None),
         ("Epoch[0] Batch [x]\tSpeed: 1.0 samples/sec", None),
@@ -102,3 +195,21 @@ def test_epochs_that_a_restarted_job_trains_again_count_once_with_their_last_fig
     assert history["validation_accuracy"] == [0.1, 0.2, 0.9]
     assert history["epochs"] == 3
     assert history["samples_per_second"] == [None, None, 10.0]
+
+
+def test_the_log_of_a_gluon_script_is_a_history_too():
+    history = log_of(
+        "[Epoch 0] speed: 800 samples/sec\ttime cost: 9.5",
+        "Epoch 0: loss 2.3, train acc 0.5, test acc 0.4",
+        "Epoch 1: loss 1.2, train acc 0.8, test acc 0.7",
+    ).history()
+
+    assert history == {
+        "epochs": 2,
+        "accuracy": 0.7,
+        "time_cost": [9.5, None],
+        "loss": [2.3, 1.2],
+        "train_accuracy": [0.5, 0.8],
+        "test_accuracy": [0.4, 0.7],
+        "samples_per_second": [800.0, None],
+    }

@@ -14,7 +14,7 @@ from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.output.replica_lines import replica_lines
 from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
-from mxnet_operator.readers.training_log import BatchSpeed, TrainingLog
+from mxnet_operator.readers.training_log import TIME_COST, BatchSpeed, TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
 
 _MOST_REPLICA_LINES = 8
@@ -22,9 +22,6 @@ _MOST_REPLICA_LINES = 8
 
 _REDRAW = 0.2
 """Seconds between two redraws of the replicas' lines."""
-
-_TIME_COST = "Time cost"
-"""Figure that `Module.fit` logs and that is left out: samples per second says the same."""
 
 _NAME_AND_STATE = 24
 """Width in characters of the job's name and state at the start of the progress line."""
@@ -53,14 +50,15 @@ def training_text(log: TrainingLog) -> str:
         return ""
     if not isinstance(last, BatchSpeed):
         return epoch_text(log, last.epoch)
-    parts = [f"epoch {last.epoch}", f"batch {last.batch}", f"{last.samples_per_second:.4g} samples/s"]
+    parts = [f"epoch {last.epoch}", f"batch {last.batch}"]
+    parts += [f"{last.samples_per_second:.4g} samples/s"] if last.samples_per_second is not None else []
     return "  ".join([*parts, *(f"{name} {value:.4g}" for name, value in last.metrics.items())])
 
 
 def epoch_text(log: TrainingLog, epoch: int) -> str:
     """Format an epoch's figures: `epoch 3  1234 samples/s  Train-accuracy 0.97  Validation-accuracy 0.98`."""
     speed = log.samples_per_second(epoch)
-    figures = [f"{name} {value:.4g}" for name, value in log.figures(epoch).items() if name != _TIME_COST]
+    figures = [f"{name} {value:.4g}" for name, value in log.figures(epoch).items() if name != TIME_COST]
     return "  ".join([f"epoch {epoch}", *([f"{speed:.4g} samples/s"] if speed is not None else []), *figures])
 
 

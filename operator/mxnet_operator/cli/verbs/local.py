@@ -107,7 +107,7 @@ def up(  # noqa: PLR0917 - options
             max=600.0,
             help="Seconds before the first restart of a job; doubles with each further one.",
         ),
-    ] = 10.0,
+    ] = 1.0,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.
