@@ -16,7 +16,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, Resource
 from mxnet_operator.readers.pods import is_owned_by, label_of, main_state, status_of, terminated_of, waiting_of
-from mxnet_operator.readers.training_log import parse_epoch_line
+from mxnet_operator.readers.training_log import TIME_COST, parse_epoch_line
 from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_operator.report.document import document
 
@@ -150,9 +150,9 @@ def _courses(view: JobView) -> dict[str, dict[int, float]]:
     for replica in sorted(view.replicas, key=lambda each: not each.label.startswith(names.WORKER.lower())):
         courses: dict[str, dict[int, float]] = {}
         for line in replica.log.splitlines():
-            metric = parse_epoch_line(line)
-            if metric is not None and 0 <= metric.value <= 1:
-                courses.setdefault(metric.name, {})[metric.epoch] = metric.value
+            for metric in parse_epoch_line(line):
+                if 0 <= metric.value <= 1 and metric.name != TIME_COST:
+                    courses.setdefault(metric.name, {})[metric.epoch] = metric.value
         if courses:
             return dict(list(courses.items())[: len(_COLOURS)])
     return {}

@@ -107,14 +107,15 @@ def test_what_is_no_duration_is_refused(text):
 @pytest.mark.parametrize("show_log", [True, False])
 def test_a_training_that_diverges_is_told_of_once_for_each_figure(show_log):
     out = io.StringIO()
-    lines = [f"Epoch[{epoch}] {name}={value}" for epoch, value in [(3, "nan"), (4, "inf")] for name in ("loss", "accuracy")]
+    names = ("loss", "accuracy")
+    lines = [f"Epoch[{epoch}] {name}={value}" for epoch, value in [(3, "nan"), (4, "inf")] for name in names]
 
     with PlainProgress(Console(file=out, width=200), show_log=show_log) as shown:
         for line in ["Epoch[2] loss=0.5", *lines]:
             shown.log_line(line)
 
     told = [line for line in out.getvalue().splitlines() if "diverged" in line]
-    assert told == [f"{name} is nan in epoch 3: the training has diverged." for name in ("loss", "accuracy")]
+    assert told == [f"{name} is nan in epoch 3: the training has diverged." for name in names]
     assert [first.epoch for first in shown.training.diverged.values()] == [3, 3]
 
 

@@ -68,3 +68,9 @@ def test_a_long_log_is_cut_and_says_so():
 def test_a_job_without_figures_or_pods_has_a_page_too():
     assert "<polyline" not in html(JobView(job(), []))
     assert "ErrImagePull" in page(container={"waiting": {"reason": "ErrImagePull"}}, log="")
+
+
+def test_figures_of_a_gluon_script_are_drawn_and_seconds_are_not_drawn_beside_accuracy():
+    found = page(log="epoch 1, loss 0.7, test acc 0.804, time 0.9 sec\n")
+    assert "After epoch 1: loss 0.7, Test-accuracy 0.804<" in found
+    assert found.count('stroke-width="2"') == 2
