@@ -25,7 +25,10 @@ def is_local(server: str) -> bool:
         from mxnet_operator.local.home import cluster_files, mxjob_home, running_state  # noqa: PLC0415
     except ModuleNotFoundError:  # without the extra `local` there is no such cluster
         return False
-    state = running_state(cluster_files(mxjob_home()))
+    try:
+        state = running_state(cluster_files(mxjob_home()))
+    except (OSError, RuntimeError):  # a user without a home, as in a pod of any uid, or one whose home can't be read
+        return False
     return state is not None and state.server == server
 
 
