@@ -38,7 +38,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("case", REPORTS)
-@pytest.mark.parametrize("ending", product([["--adopt", "team"], []], ["Succeeded", "Failed"]))
+@pytest.mark.parametrize("ending", list(product([["--adopt", "team"], []], ["Succeeded", "Failed"])))
 async def test_the_jobs_own_message_stays_and_with_adopt_the_command_may_be_tried_again(
     tmp_path, monkeypatch, capsys, ending, case
 ):
@@ -93,7 +93,7 @@ ENDS = {
 """By what a run ends, its exit code, that with --adopt, and the message that a pipeline reads if the job has ended."""
 
 
-@pytest.mark.parametrize("beginning", product([[], ["--adopt", "team"]], [True, False]))
+@pytest.mark.parametrize("beginning", list(product([[], ["--adopt", "team"]], [True, False])))
 @pytest.mark.parametrize("end", ENDS)
 def test_its_files_are_written_however_it_ends(tmp_path, monkeypatch, capfd, end, beginning):
     adopt, begun = beginning
