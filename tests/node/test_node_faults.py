@@ -142,6 +142,17 @@ def test_init_containers_run_first_and_a_sidecar_holds_nothing_up(world, state):
     assert world.kubectl("logs", "gang-worker-1", "--container=mxnet").strip() == "fetched"
 
 
+def test_a_proxy_that_was_injected_and_never_ends_is_stopped_and_its_pod_is_listed_as_completed(world):
+    job = submitted(gang(command=["true"]))
+    until_asked = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.2; done"]  # as Istio's agent
+    proxy = {"name": "istio-proxy", "image": BUSYBOX, "command": until_asked}
+    job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append(proxy)
+    world.create(job)
+    world.ended("gang", "Succeeded")
+    world.wait("pod/gang-worker-0", "jsonpath={.status.phase}=Failed")
+    assert world.kubectl("get", "pod", "gang-worker-0", "--no-headers").split()[2] == "Completed"
+
+
 def test_a_kubelet_that_is_killed_in_the_middle_changes_nothing(world, state):
     world.create(with_state(gang(command=UNTIL_AGAIN), state))
     world.wait("mxjob/gang", "condition=Running")
