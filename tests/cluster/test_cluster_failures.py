@@ -44,7 +44,8 @@ def expected(name):
     """What the tables of docs say about the row: written down once more, from docs/semantics.md, not from the code."""
     policy, code, replica_type, index, keep = ROWS[name]
     label = f"{replica_type.lower()}-{index}"
-    words = f"{label} exited with code {code}:\nlost the data"
+    killed = " (killed: out of memory?)" if code == 137 else ""
+    words = f"{label} exited with code {code}{killed}:\nlost the data"
     retried = policy in {"OnFailure", "Always"} or (policy == "ExitCode" and code in RETRYABLE)
     if retried:
         message, finished = f"MXJob {name} is successfully completed.", {"scheduler-0", "worker-0", "worker-1"}

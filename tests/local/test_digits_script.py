@@ -29,10 +29,13 @@ def run(python, folder, *arguments, **environment):
     )
 
 
+def metrics_in(output):
+    return [metric for line in output.splitlines() for metric in parse_epoch_line(line)]
+
+
 def epochs_in(output):
     """The epochs whose validation accuracy was printed, in order."""
-    lines = (parse_epoch_line(line) for line in output.splitlines())
-    return [line.epoch for line in lines if line is not None and line.name == "Validation-accuracy"]
+    return [metric.epoch for metric in metrics_in(output) if metric.name == "Validation-accuracy"]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +58,7 @@ def checkpointed(trained, tmp_path):
 
 
 def test_the_usual_lines_of_mxnet_are_printed_for_each_epoch(trained):
-    metrics = [metric for line in trained[1].splitlines() if (metric := parse_epoch_line(line))]
+    metrics = metrics_in(trained[1])
     for name in ("Train-accuracy", "Validation-accuracy", "Train-cross-entropy"):
         assert [metric.epoch for metric in metrics if metric.name == name] == [0, 1]
     assert "Epoch[1] Time cost=" in trained[1]

@@ -39,7 +39,7 @@ def test_a_distributed_training_is_told_by_epoch_with_its_speed_and_metrics_and_
     speeds = [speed for line in log if (speed := parse_speed_line(line))]
     assert {(speed.epoch, speed.batch) for speed in speeds} == {(0, 2), (1, 2)}
     assert all(set(speed.metrics) == {"accuracy", "cross-entropy"} for speed in speeds)
-    metrics = [metric for line in log if (metric := parse_epoch_line(line)) and metric.name == "Validation-accuracy"]
+    metrics = [metric for line in log for metric in parse_epoch_line(line) if metric.name == "Validation-accuracy"]
     assert [f"{metric.value:.4g}" for metric in metrics] == [accuracy for _, accuracy in epochs]
     report = page.read_text()
     assert "Validation accuracy goes from" in report
