@@ -136,7 +136,7 @@ def test_what_can_t_be_added_is_refused(store, folder, name, base, says):
 
 def test_a_refused_change_of_an_image_says_that_the_older_one_stays_in_use(store, folder, tmp_path):
     store.add("digits", folder)
-    (folder / "requirements.txt").write_text("pandas\n")
+    (folder / "requirements.txt").write_text("-e .\n")
     for changed in (folder, tmp_path / "nowhere"):
         with pytest.raises(ImageError) as refused:
             store.add("digits", changed)
@@ -205,7 +205,7 @@ def test_the_command_that_the_message_gives_does_add_the_image(store, folder, tm
 
 
 def test_the_libraries_of_nvidias_wheels_are_where_the_loader_is_to_look(store):
-    environment = store._environment(store.resolve(GPU_IMAGE))
+    environment = store._environment(store._packages(store.resolve(GPU_IMAGE)).lock)
     assert environment.library_path() == ""
     folders = [environment.root / f"venv/lib/python3.11/site-packages/nvidia/{name}/lib" for name in ("cudnn", "nccl")]
     for folder in folders:

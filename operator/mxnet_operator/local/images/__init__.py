@@ -1,6 +1,7 @@
 """Images of the local cluster: virtual environments built by uv from a lock, and folders of files."""
 
 from mxnet_operator.local.images.folder import Start
+from mxnet_operator.local.images.snapshot import Snapshot, take_snapshot
 from mxnet_operator.local.images.store import (
     BASE_IMAGE,
     GPU_IMAGE,
@@ -22,6 +23,8 @@ __all__ = [
     "ImageError",
     "ImageStore",
     "ReadyImage",
+    "Snapshot",
     "Start",
     "normalised",
+    "take_snapshot",
 ]

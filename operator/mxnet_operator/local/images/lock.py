@@ -31,6 +31,11 @@ class Lock:
         return hashlib.sha256(f"{self.text}\0{self.python}".encode()).hexdigest()[:16]
 
 
+def is_lock(text: str) -> bool:
+    """Whether a requirements file is meant as a lock: it names its Python, or has hashes."""
+    return "--hash=" in text or any(_PYTHON.match(line) for line in _head(text))
+
+
 def how_to_lock(file: str, python: str = "3.11") -> str:
     """Format the commands that make a lock of a requirements file."""
     return (

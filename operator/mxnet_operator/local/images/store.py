@@ -1,8 +1,10 @@
 """Image store of the local cluster: built-in images, images added from folders, their names, and their environments."""
 
+import difflib
 import os
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,6 +15,8 @@ from mxnet_operator.local.claims import lock, open_lock
 from mxnet_operator.local.images.environment import Environment
 from mxnet_operator.local.images.folder import Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
+from mxnet_operator.local.images.requirements import Addition, Requirements, read_plain
+from mxnet_operator.local.images.snapshot import Snapshot
 from mxnet_operator.local.images.uv_process import ImageError, ProgressReader, Report
 
 # distribution/reference, grammar of 2.8 (regexp.go), without the lengths that only a registry enforces.
@@ -49,10 +53,11 @@ def normalised(name: str) -> str:
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Added image: the folder of its files, and the image whose packages it uses (None: a lock of its own)."""
+    """Added image: its folder, the image whose packages it uses (None: a lock of its own), and further packages."""
 
     folder: str
     base: str | None = None
+    packages: tuple[str, ...] = ()
 
 
 class Registry:
@@ -109,6 +114,9 @@ _BUILT_IN: Final = {
     TVM_IMAGE: Path(__file__).with_name("tvm-0.27.txt"),
 }
 _LOCK_NAME: Final = "requirements.txt"
+_SNAPSHOT_PREFIX: Final = "run/"
+KEPT_SNAPSHOTS: Final = 20
+"""Copies of folders that `add_snapshot` keeps; a job whose image has gone can't restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +124,13 @@ class Image:
     """Image of the local cluster.
 
     `folder` holds the files of its working directory (None: a built-in image, which has none); `base` is the image
-    whose packages it uses (None: it brings a lock of its own).
+    whose packages it uses (None: it brings a lock of its own); `packages` are requirements added to them.
     """
 
     name: str
     folder: Path | None
     base: str | None
+    packages: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return where its files and packages come from."""
@@ -155,6 +164,7 @@ class ImageStore:
     def __init__(self, home: Path) -> None:
         self._registry = Registry(home / "images.json")
         self._cache = home.absolute() / "images"
+        self._snapshots = home.absolute() / "snapshots"
         self._environments: dict[str, Environment] = {}
         """By the key of their lock; each remembers a build that failed for good."""
 
@@ -162,7 +172,8 @@ class ImageStore:
         """Add a folder as an image, or change the folder of an added image.
 
         The packages are those of `base`, else of the folder's own locked requirements.txt, else those of
-        `BASE_IMAGE`. Of `base` only the packages are taken, not its files.
+        `BASE_IMAGE`; a requirements.txt that is no lock is added to them. Of `base` only the packages are taken, not
+        its files.
 
         Raises:
             ImageError: the name, folder or base can't be used.
@@ -176,6 +187,35 @@ class ImageStore:
             raise ImageError(f"{error}{self._still_used(reference)}") from error
         self._registry.change(lambda entries: entries.update({reference: Entry(str(folder), base)}))
         return Image(reference, folder, base)
+
+    def add_snapshot(self, snapshot: Snapshot, name: str, base: str, packages: Sequence[str]) -> Image:
+        """Add a copy of a folder as an image `run/NAME:DIGEST`, named by its content. Blocks: call it in a thread.
+
+        The copies used last are kept, `KEPT_SNAPSHOTS` of them.
+
+        Raises:
+            ImageError: a file can't be read, a requirement can't be added, or the copy can't be written.
+        """
+        Requirements.parse(packages, "--pip")
+        digest = snapshot.digest(base, *packages)
+        reference, folder = f"{_SNAPSHOT_PREFIX}{name}:{digest}", self._snapshots / f"{name}-{digest}"
+        snapshot.copy(folder)
+        os.utime(folder)
+        own = None if self._base(reference, folder, None) is None else base
+        entry = Entry(str(folder), own, tuple(packages))
+        dropped: list[Path] = []
+
+        def change(entries: dict[str, Entry]) -> None:
+            entries[reference] = entry
+            copies = {key: Path(each.folder) for key, each in entries.items() if key.startswith(_SNAPSHOT_PREFIX)}
+            for key in sorted(copies, key=lambda each: _last_used(copies[each]))[:-KEPT_SNAPSHOTS]:
+                del entries[key]
+                dropped.append(copies[key])
+
+        self._registry.change(change)
+        for each in dropped:
+            shutil.rmtree(each, ignore_errors=True)
+        return Image(reference, folder, own, tuple(packages))
 
     def remove(self, name: str) -> None:
         """Remove an added image; its files, and environments that others may use, are kept.
@@ -202,7 +242,7 @@ class ImageStore:
         added = sorted(self._registry.read().items())
         return [
             *(Image(name, None, None) for name in _BUILT_IN),
-            *(Image(name, Path(entry.folder), entry.base) for name, entry in added),
+            *(Image(name, Path(entry.folder), entry.base, entry.packages) for name, entry in added),
         ]
 
     def resolve(self, name: str) -> Image | None:
@@ -219,18 +259,21 @@ class ImageStore:
             reference = normalised(name)
         except ImageError as error:
             return str(error)
-        known = ", ".join(image.name for image in self.list())
+        known = [image.name for image in self.list()]
+        near = difflib.get_close_matches(reference, known, n=1)
+        meant = f"Did you mean {near[0]}? " if near else ""
         return (
-            f"The local cluster has no image {reference}; it pulls none from a registry. Add the folder that holds the "
-            f"image's script with `{ADD_COMMAND} {reference} FOLDER`. Known: {known}."
+            f"The local cluster has no image {reference}; it pulls none from a registry. {meant}Add the folder that "
+            f"holds the image's script with `{ADD_COMMAND} {reference} FOLDER`. Known: {', '.join(known)}."
         )
 
     def ready(self, image: Image) -> bool:
         """Whether the image's environment is built."""
-        return self._environment(image).complete()
+        lock = self._packages(image).resolved()
+        return lock is not None and self._environment(lock).complete()
 
     async def ensure(self, image: Image, progress: Report | None = None) -> ReadyImage:
-        """Build the image's environment unless it exists.
+        """Build the image's environment unless it exists; resolve requirements added to its base first.
 
         Doesn't block the event loop; cancelling it ends the build. Any number of tasks and processes may call it
         for one image at once: one builds, the others wait.
@@ -239,33 +282,38 @@ class ImageStore:
             BuildError: the image can't be built; a later call for the same lock fails at once.
             ImageError: the image can't be built now, or its folder or lock has gone.
         """
-        environment = self._environment(image)
+        reader = ProgressReader(image.name, progress or (lambda _: None))
+        packages = self._packages(image)
+        if packages.resolved() is None:
+            reader.stage("resolve", ", ".join(line for line, _ in packages.requirements.lines))
+        environment = self._environment(await packages.resolve())
         if not environment.complete():
-            await environment.build(ProgressReader(image.name, progress or (lambda _: None)))
+            await environment.build(reader)
         start = read_start(image.folder) if image.folder is not None else Start()
         library_path = environment.library_path()
         return ReadyImage(environment.python, environment.bin_dir, image.folder, start, library_path)
 
-    def _environment(self, image: Image) -> Environment:
+    def _environment(self, lock: Lock) -> Environment:
+        return self._environments.setdefault(lock.key, Environment(self._cache, lock))
+
+    def _packages(self, image: Image) -> Addition:
+        """Return the lock at the end of the image's bases, and what the images on the way add to it."""
         if image.folder is not None and not image.folder.is_dir():
             raise ImageError(
                 f"The folder {image.folder} of image {image.name} no longer exists. "
                 f"Add the image again with its new folder: `{ADD_COMMAND} {image.name} FOLDER`."
             )
-        lock = self._lock(image)
-        return self._environments.setdefault(lock.key, Environment(self._cache, lock))
-
-    def _lock(self, image: Image) -> Lock:
         known = {each.name: each for each in self.list()}
         passed = [image.name]
+        added = _own_requirements(image)
         while image.base is not None:
             if image.base not in known or image.base in passed:
                 raise ImageError(f"The base of image {image.name} is missing. {self.how_to_add(image.base)}")
             image = known[image.base]
             passed.append(image.name)
-        if image.folder is None:
-            return read_lock(_BUILT_IN[image.name])
-        return read_lock(image.folder / _LOCK_NAME)
+            added = _own_requirements(image) + added
+        lock = read_lock(_BUILT_IN[image.name] if image.folder is None else image.folder / _LOCK_NAME)
+        return Addition(image.name, lock, added, self._cache / "locks")
 
     def _addable(self, name: str) -> str:
         reference = normalised(name)
@@ -292,9 +340,10 @@ class ImageStore:
                 raise ImageError(f"The base image is missing. {self.how_to_add(base)}")
             if image.name == reference:
                 raise ImageError(f"{reference} can't be its own base.")
+            read_plain(folder / _LOCK_NAME)
             return image.name
         own = folder / _LOCK_NAME
-        if not own.exists():
+        if not own.exists() or read_plain(own) is not None:
             return BASE_IMAGE
         try:
             read_lock(own)
@@ -303,6 +352,21 @@ class ImageStore:
                 f"{error} Or give a base image, whose packages are then used instead of this file's."
             ) from error
         return None
+
+
+def _own_requirements(image: Image) -> Requirements:
+    """Return what an image adds to the packages of its base."""
+    if image.folder is None:
+        return Requirements()
+    own = None if image.base is None else read_plain(image.folder / _LOCK_NAME)
+    return (own or Requirements()) + Requirements.parse(image.packages, "--pip")
+
+
+def _last_used(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _check_folder(folder: Path) -> None:

@@ -103,12 +103,13 @@ async def run(
             await process.wait()
 
 
-Stage = Literal["waiting", "python", "environment", "download", "install", "check", "done"]
+Stage = Literal["waiting", "resolve", "python", "environment", "download", "install", "check", "done"]
 
 TOTAL: Final = 100
 # Where each stage begins on the one bar from 0 to 100. Downloading 106 MiB is most of a first build.
 _BEGINS: Final[dict[Stage, int]] = {
     "waiting": 0,
+    "resolve": 0,
     "python": 0,
     "environment": 3,
     "download": 5,

@@ -1,0 +1,214 @@
+"""Snapshot of a script's folder: the files that an image of it gets, their size and digest, and their copy."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from pathspec import GitIgnoreSpec, PathSpec
+
+from mxnet_operator.local.images.folder import IGNORED, LIMIT_BYTES
+from mxnet_operator.local.images.uv_process import ImageError
+
+_MOST_FILES: Final = 20_000
+_SHOWN: Final = 3
+_PIECE: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Files of a folder, without what its .dockerignore, or else its .gitignore files, leave out.
+
+    `files` and `folders` are paths relative to `source`; `left_out` names the entries of `source` itself that are left
+    out, and `rules` the file that says so.
+    """
+
+    source: Path
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    size: int
+    left_out: tuple[str, ...]
+    rules: str
+
+    def digest(self, *more: str) -> str:
+        """Return a digest of names, modes and contents, and of `more`. Blocks: reads every file.
+
+        Raises:
+            ImageError: a file can't be read.
+        """
+        found = hashlib.sha256("\0".join((*more, *self.folders)).encode("utf-8", "surrogateescape"))
+        for name in self.files:
+            path = self.source / name
+            found.update(b"\0" + name.encode("utf-8", "surrogateescape") + b"\0")
+            try:
+                if path.is_symlink():
+                    found.update(b"link " + os.fsencode(_target(self.source, path)))
+                    continue
+                found.update(b"x" if path.stat().st_mode & stat.S_IXUSR else b"-")
+                with path.open("rb") as file:
+                    while piece := file.read(_PIECE):
+                        found.update(piece)
+            except OSError as error:
+                raise _unreadable(self.source, error) from error
+        return found.hexdigest()[:12]
+
+    def copy(self, destination: Path) -> None:
+        """Copy the files into the folder `destination` unless it exists, as one step.
+
+        A link that leads out of the folder stays a link to the same file of this machine.
+
+        Raises:
+            ImageError: a file can't be read, or the copy can't be written.
+        """
+        if destination.exists():
+            return
+        try:
+            destination.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".") as temporary:
+                copy = Path(temporary, "files")
+                for folder in ("", *self.folders):
+                    (copy / folder).mkdir()
+                for name in self.files:
+                    path = self.source / name
+                    if path.is_symlink():
+                        (copy / name).symlink_to(_target(self.source, path))
+                    else:
+                        shutil.copy2(path, copy / name)
+                with contextlib.suppress(FileExistsError):  # another process was faster
+                    copy.rename(destination)
+        except OSError as error:
+            raise _unreadable(self.source, error) from error
+
+
+def take_snapshot(source: Path) -> Snapshot:
+    """List the files of a folder that an image of it gets. Blocks: walks the folder.
+
+    Raises:
+        ImageError: they are more than `LIMIT_BYTES`, or can't be listed.
+    """
+    docker = source / ".dockerignore"
+    rules = ".dockerignore" if docker.is_file() else ".gitignore"
+    files: list[str] = []
+    folders: set[str] = set()
+    left_out: set[str] = set()
+    sizes: Counter[str] = Counter()
+    try:
+        ignore = _DockerRules(docker) if docker.is_file() else _GitRules()
+        for name, entry, is_left_out in _entries(source, "", ignore):
+            top = name.partition("/")[0]
+            if is_left_out:
+                left_out |= {top} if name == top and top not in IGNORED else set()
+            elif entry.is_dir(follow_symlinks=False):
+                folders.add(name)
+            else:
+                files.append(name)
+                folders.update(str(each) for each in PurePosixPath(name).parents if str(each) != ".")
+                sizes[top] += entry.stat(follow_symlinks=False).st_size
+            if len(files) > _MOST_FILES:
+                break
+    except OSError as error:
+        raise _unreadable(source, error) from error
+    if sizes.total() > LIMIT_BYTES or len(files) > _MOST_FILES:
+        raise _too_large(source, sizes, len(files))
+    left_out -= sizes.keys()  # a pattern with `!` took something back out of them
+    return Snapshot(source, tuple(sorted(files)), tuple(sorted(folders)), sizes.total(), tuple(sorted(left_out)), rules)
+
+
+class _DockerRules:
+    """Patterns of a .dockerignore: relative to the folder, the last match decides."""
+
+    enters_left_out: Final = True
+    """A pattern with `!` takes a file back out of a folder that is left out."""
+
+    def __init__(self, path: Path) -> None:
+        self._spec = PathSpec.from_lines("gitignore", map(_anchored, path.read_text("utf-8", "replace").splitlines()))
+
+    def enter(self, folder: Path, inside: str) -> None:
+        """Only the one file counts."""
+
+    def match(self, name: str, *, is_folder: bool) -> bool:
+        """Whether the entry is left out."""
+        return self._spec.match_file(f"{name}/" if is_folder else name)
+
+
+class _GitRules:
+    """Patterns of the .gitignore files of a folder and those below it."""
+
+    enters_left_out: Final = False
+
+    def __init__(self) -> None:
+        self._specs: list[tuple[str, GitIgnoreSpec]] = []
+
+    def enter(self, folder: Path, inside: str) -> None:
+        """Read the file of a folder, whose patterns count below it."""
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+            lines = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
+            self._specs.append((inside, GitIgnoreSpec.from_lines(lines)))
+
+    def match(self, name: str, *, is_folder: bool) -> bool:
+        """Whether the entry is left out: the deepest file that says anything decides."""
+        for inside, spec in reversed(self._specs):
+            if name.startswith(inside):
+                found = spec.check_file(f"{name[len(inside) :]}/" if is_folder else name[len(inside) :])
+                if found.include is not None:
+                    return found.include
+        return False
+
+
+def _anchored(line: str) -> str:
+    """Return a pattern of a .dockerignore as one of a .gitignore, where a leading slash means the folder itself."""
+    text = line.strip()
+    if not text or text.startswith("#"):
+        return ""
+    negation, text = ("!", text[1:].strip()) if text.startswith("!") else ("", text)
+    return f"{negation}/{os.path.normpath(text).lstrip('/')}"
+
+
+def _entries(
+    folder: Path, inside: str, ignore: "_DockerRules | _GitRules"
+) -> "Iterator[tuple[str, os.DirEntry[str], bool]]":
+    """Yield each entry below a folder, with its relative path and whether it is left out."""
+    ignore.enter(folder, inside)
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda each: each.name)
+    for entry in entries:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not (is_folder or entry.is_symlink() or entry.is_file()):
+            continue  # sockets, devices
+        name, never = f"{inside}{entry.name}", entry.name in IGNORED
+        is_left_out = never or ignore.match(name, is_folder=is_folder)
+        yield name, entry, is_left_out
+        if is_folder and not never and (not is_left_out or ignore.enters_left_out):
+            yield from _entries(folder / entry.name, f"{name}/", ignore)
+
+
+def _target(source: Path, link: Path) -> str:
+    """Return what the copy of a link points to: the same, or where it leads out of the folder an absolute path."""
+    target = Path(os.path.normpath(link.parent / link.readlink()))
+    return str(link.readlink()) if target.is_relative_to(source) and not link.readlink().is_absolute() else str(target)
+
+
+def _too_large(source: Path, sizes: Counter[str], files: int) -> ImageError:
+    largest = ", ".join(f"{name} ({size / 2**20:.0f} MiB)" for name, size in sizes.most_common(_SHOWN))
+    much = (
+        f"more than {_MOST_FILES} files"
+        if files > _MOST_FILES
+        else f"{sizes.total() / 2**20:.0f} MiB, and every replica gets a copy: at most {LIMIT_BYTES / 2**20:.0f} MiB"
+    )
+    name = next(iter(sizes.most_common(1)), ("data", 0))[0]
+    return ImageError(
+        f"The folder {source} holds {much}. The largest entries: {largest}.\n"
+        f"Leave data out, one entry a line (`echo {name} >> .dockerignore`), and give the script its absolute path;"
+        " or run the command in a smaller folder."
+    )
+
+
+def _unreadable(source: Path, error: OSError) -> ImageError:
+    return ImageError(f"The folder {source} can't be made an image: {error.filename or ''}: {error.strerror or error}")

@@ -1,0 +1,104 @@
+"""What an image of a script's folder holds: the files, their limit, and the name that comes of their content."""
+
+import pytest
+
+from mxnet_operator.local.images import BASE_IMAGE, ImageError, ImageStore, take_snapshot
+from mxnet_operator.local.images.folder import LIMIT_BYTES
+from mxnet_operator.local.images.store import KEPT_SNAPSHOTS
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "my project"
+    for name in ("train.py", "common/fit.py", "data/train.rec", "data/small.csv", "logs/a.log", "a.log", ".git/HEAD"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return folder
+
+
+def names(folder):
+    return set(take_snapshot(folder).files)
+
+
+EVERYTHING = {"train.py", "common/fit.py", "data/train.rec", "data/small.csv", "logs/a.log", "a.log"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "left_out"),
+    [
+        (".gitignore", "", set()),
+        (".gitignore", "data/\n", {"data/train.rec", "data/small.csv"}),
+        (".gitignore", "*.log\n# a comment\n", {"a.log", "logs/a.log"}),
+        (".gitignore", "/*.log\n", {"a.log"}),
+        (".gitignore", "data/*\n!data/small.csv\n", {"data/train.rec"}),
+        (".gitignore", "data\n!data/small.csv\n", {"data/train.rec", "data/small.csv"}),
+        ("data/.gitignore", "*\n", {"data/train.rec", "data/small.csv"}),
+        (".dockerignore", "*.log\n", {"a.log"}),
+        (".dockerignore", "**/*.log\n", {"a.log", "logs/a.log"}),
+        (".dockerignore", "data\n!data/small.csv\n", {"data/train.rec"}),
+        (".dockerignore", "/data/\n ./logs \n", {"data/train.rec", "data/small.csv", "logs/a.log"}),
+    ],
+)
+def test_the_ignore_file_says_which_files_are_left_out(folder, file, text, left_out):
+    (folder / file).write_text(text)
+    assert names(folder) - {".gitignore", ".dockerignore", "data/.gitignore"} == EVERYTHING - left_out
+
+
+def test_a_dockerignore_counts_alone_and_what_is_left_out_is_named_by_its_entry(folder):
+    (folder / ".gitignore").write_text("train.py\n")
+    (folder / ".dockerignore").write_text("data\nlogs\n!logs/a.log\n")
+    snapshot = take_snapshot(folder)
+    assert "train.py" in snapshot.files
+    assert (snapshot.left_out, snapshot.rules) == (("data",), ".dockerignore")
+
+
+def test_a_folder_of_data_is_refused_with_its_name_and_what_leaves_it_out(folder):
+    with (folder / "data" / "train.rec").open("wb") as file:
+        file.truncate(2 * LIMIT_BYTES)
+    with pytest.raises(ImageError, match="data \\(512 MiB\\)") as refused:
+        take_snapshot(folder)
+    assert "echo data >> .dockerignore" in str(refused.value)
+    (folder / ".dockerignore").write_text("data\n")
+    assert "train.py" in names(folder)
+
+
+def test_the_name_of_an_image_is_that_of_its_content(folder, tmp_path):
+    store = ImageStore(tmp_path / "home")
+
+    def name(*packages):
+        return store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, packages).name
+
+    first = name()
+    assert name() == first
+    assert name("six") != first
+    (folder / "train.py").write_text("other")
+    second = name()
+    assert second != first
+    (folder / "train.py").chmod(0o755)
+    assert name() not in {first, second}
+
+
+def test_an_image_keeps_its_files_when_the_folder_changes(folder, tmp_path):
+    store = ImageStore(tmp_path / "home")
+    (folder / "inside").symlink_to("train.py")
+    (folder / "outside").symlink_to("../big")
+    (tmp_path / "big").write_text("big")
+    image = store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
+    (folder / "train.py").write_text("changed")
+    assert (image.folder / "train.py").read_text() == "train.py"
+    assert (image.folder / "inside").read_text() == "train.py"
+    assert (image.folder / "outside").read_text() == "big"
+    assert not (image.folder / ".git").exists()
+
+
+def test_only_the_copies_used_last_are_kept(folder, tmp_path):
+    store = ImageStore(tmp_path / "home")
+    made = []
+    for number in range(KEPT_SNAPSHOTS + 2):
+        (folder / "train.py").write_text(str(number))
+        made.append(store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, []))
+    assert not made[0].folder.exists()
+    assert store.resolve(made[0].name) is None
+    assert store.resolve(made[-1].name) == made[-1]
+    assert len(list((tmp_path / "home" / "snapshots").iterdir())) == KEPT_SNAPSHOTS
