@@ -3,15 +3,31 @@
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import drop_output
 
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("ps", "ls", "jobs", "list"), "get"),
+    **dict.fromkeys(("submit", "create", "apply", "train", "launch", "exec"), "run"),
+    **dict.fromkeys(("rm", "stop", "cancel", "kill"), "delete"),
+    **dict.fromkeys(("status", "show", "inspect"), "describe"),
+    **dict.fromkeys(("log", "tail"), "logs"),
+}
+"""Commands that other command lines (docker, ray, sky, kubectl) have, and ours."""
 _LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+
+
+def _plain_flags(params: Any) -> Any:
+    """Take the type from flags: Typer would show <bool>, as if they took a value."""
+    for each in params:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return params
 
 
 class _Command(TyperCommand):
@@ -19,6 +35,10 @@ class _Command(TyperCommand):
 
     def __init__(self, *args: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
         super().__init__(*args, help=help and _LINE_BREAK.sub(" ", inspect.cleandoc(help)), **settings)
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters as help shows them."""
+        return _plain_flags(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; end it quietly when nobody reads its output any more, as in `mxjob get | head -1`."""
@@ -29,6 +49,24 @@ class _Command(TyperCommand):
             raise typer.Exit(Exit.CLOSED_PIPE) from None
 
 
+class _Group(TyperGroup):
+    """Typer group that knows the words which other command lines have for ours."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters as help shows them."""
+        return _plain_flags(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command of a word; add ours to the error for a word of another command line."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            meant = _ELSEWHERE.get(args[0])
+            if meant in self.commands and hasattr(error, "message"):
+                error.message = f"No such command '{args[0]}'. Did you mean '{meant}'?"
+            raise
+
+
 class App(typer.Typer):
     """Command line, or a group of commands within one; takes the settings of `typer.Typer`."""
 
@@ -37,6 +75,7 @@ class App(typer.Typer):
             no_args_is_help=True,
             rich_markup_mode="rich",
             pretty_exceptions_enable=False,
+            cls=_Group,
             context_settings={"help_option_names": ["-h", "--help"]},
             **settings,
         )

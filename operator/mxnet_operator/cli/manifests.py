@@ -1,6 +1,7 @@
 """Manifests from files or stdin: YAML documents, with the line of each field."""
 
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def read_documents(source: str) -> list[Document]:
     if source.endswith(_SCRIPTS):
         raise CommandError(
             f"{source}: a script, where an MXJob manifest is expected",
-            hint=f"run it in an image that has it: mxjob run --image IMAGE -- python {source}",
+            hint=f"a script needs no -f: mxjob run {shlex.quote(source)}",
             code=Exit.USAGE,
         )
     text = read_text(source)

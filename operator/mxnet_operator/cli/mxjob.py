@@ -13,8 +13,7 @@ app = App(
     name="mxjob",
     help="""Run MXNet training and TVM tuning jobs (MXJobs) on any Kubernetes cluster or on this machine.
 
-    To start: [bold]mxjob local up --detach[/], [bold]export KUBECONFIG=$(mxjob local kubeconfig)[/],
-    [bold]mxjob run -f job.yaml[/].
+    To start, in the folder of a training script: [bold]mxjob run train.py --workers 2[/].
     """,
 )
 app.command(epilog=run.EXAMPLES)(run.run)

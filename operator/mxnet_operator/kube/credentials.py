@@ -58,6 +58,15 @@ def load_credentials(kubeconfig: str | None = None, context: str | None = None) 
     return _from_kubeconfig(paths or _DEFAULT_KUBECONFIG, context)
 
 
+def named_cluster(kubeconfig: str | None = None, context: str | None = None) -> str | None:
+    """Return the kubeconfig that names a cluster, empty for a pod's service account; None where nothing does."""
+    if paths := kubeconfig or os.environ.get("KUBECONFIG"):
+        return paths
+    if context is not None or _expanded(_DEFAULT_KUBECONFIG).exists():
+        return _DEFAULT_KUBECONFIG
+    return "" if os.environ.get("KUBERNETES_SERVICE_HOST") else None
+
+
 def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
     if not any(_expanded(p).is_file() for p in paths.split(os.pathsep) if p):
         raise NoKubeconfigError(

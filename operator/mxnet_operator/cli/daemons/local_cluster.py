@@ -1,6 +1,7 @@
 """The process behind `mxjob local up`: the local cluster and its controller, in the foreground or detached."""
 
 import asyncio
+import contextlib
 import logging
 import sys
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
 from mxnet_operator.local.control_plane.programs import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError, ProgramError
-from mxnet_operator.local.home import ClusterState, make_cluster_folder
+from mxnet_operator.local.home import ClusterState, cluster_files, make_cluster_folder, running_state
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
@@ -72,6 +73,25 @@ def in_background(options: ClusterOptions, policy: Policy, announce: int) -> Non
 
 def detach(options: ClusterOptions, policy: Policy) -> None:
     """Start a cluster in the background and return once it is ready; leave one that is running as it is."""
+    try:
+        state = _start_detached(options, policy)
+    except AlreadyRunningError as error:
+        say(f"{error}; its options are unchanged: to set others, stop it first with mxjob local down")
+        return
+    _say_how_to_use(state)
+
+
+def ensure_running() -> None:
+    """Start a cluster with default options in the background, and say so, unless one runs."""
+    with usable_home() as home:
+        if running_state(cluster_files(home)) is not None:
+            return
+    say("no other cluster is chosen: starting the local cluster; stop it with: mxjob local down")
+    with contextlib.suppress(AlreadyRunningError):  # another command was faster
+        _start_detached(ClusterOptions(), Policy())
+
+
+def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
     command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
     command += ["--control-plane", options.control_plane]
     if options.cpus is not None:
@@ -88,15 +108,11 @@ def detach(options: ClusterOptions, policy: Policy) -> None:
     command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
     try:
         with usable_home() as home, message_console().status("starting the local cluster") as spinner:
-            state = daemon.start_detached(home, command, lambda step: spinner.update(Text(f"starting: {step}")))
-    except AlreadyRunningError as error:
-        say(f"{error}; its options are unchanged: to set others, stop it first with mxjob local down")
-        return
+            return daemon.start_detached(home, command, lambda step: spinner.update(Text(f"starting: {step}")))
     except daemon.BusyError as error:
         raise CommandError(str(error), hint="stop it with: mxjob local down") from error
     except daemon.StartFailedError as error:
         raise CommandError(f"{error}; the end of its log:\n{error.log_tail}") from error
-    _say_how_to_use(state)
 
 
 def _serve(
@@ -164,5 +180,5 @@ def _log_to_stderr(log_format: str, date_format: str | None) -> None:
 
 def _say_how_to_use(state: ClusterState) -> None:
     say(f"the local cluster is ready at {state.server} (pid {state.pid})", style="green")
-    say("  export KUBECONFIG=$(mxjob local kubeconfig)   then kubectl, Airflow and mxjob use it")
-    say("  mxjob run -f job.yaml                         runs a job and shows its log")
+    say("  mxjob run train.py                            runs a script and shows its log")
+    say("  export KUBECONFIG=$(mxjob local kubeconfig)   then kubectl and Airflow use it, too")

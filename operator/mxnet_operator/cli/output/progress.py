@@ -1,8 +1,9 @@
 """Progress of a job: redrawn lines on a terminal, one line per change in a pipe."""
 
+import re
 import time
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -20,6 +21,7 @@ from mxnet_operator.readers.waiting import waiting_reasons
 _MOST_REPLICA_LINES = 8
 """Most replicas that get a line each; more are counted by type, to leave the terminal to the log."""
 
+_IMAGE_REASON: Final = re.compile(r"^.*?\b(ErrImagePull|ImagePullBackOff): ")
 _REDRAW = 0.2
 """Seconds between two redraws of the replicas' lines."""
 
@@ -109,16 +111,29 @@ class Progress(Protocol):
     ) -> None: ...
 
 
+def _detail(reason: str) -> str:
+    """Return why an image can't be had, which container, job and back-off each say again; else the whole reason."""
+    return _IMAGE_REASON.sub("", reason)
+
+
 class _Waits:
     """Waiting reasons of a job that have not been shown yet."""
 
     def __init__(self) -> None:
         self._said: tuple[str, ...] = ()
+        self._container = ""
 
     def new(self, job: dict[str, Any]) -> list[str]:
         """Return a line for each reason that the previous version of the job didn't have."""
         before, self._said = self._said, waiting_reasons(job)
-        return [f"waiting: {reason}" for reason in self._said if reason not in before]
+        known = {_detail(self._container), *map(_detail, before)}
+        return [f"waiting: {reason}" for reason in self._said if _detail(reason) not in known]
+
+    def is_new(self, why: str) -> bool:
+        """Whether a container's reason differs from its last one, and from those of the job."""
+        known = {_detail(self._container), *map(_detail, self._said)}
+        self._container = why
+        return bool(why) and _detail(why) not in known
 
 
 def progress(*, show_log: bool) -> Progress:
@@ -141,7 +156,6 @@ class PlainProgress:
         self._console = console
         self._show_log = show_log
         self._last = ""
-        self._last_wait = ""
         self._waits = _Waits()
         self.training = TrainingLog()
         self._start = time.monotonic()
@@ -169,10 +183,9 @@ class PlainProgress:
             self.note(epoch_text(self.training, before.epoch))
 
     def waiting(self, why: str) -> None:
-        """Write the reason if it differs from the last one."""
-        if why and why != self._last_wait:
+        """Write the reason if it is new."""
+        if self._waits.is_new(why):
             self._console.print(f"waiting: {why}", markup=False)
-        self._last_wait = why
 
     def note(self, text: str) -> None:
         """Write a message on its own line."""
@@ -237,7 +250,7 @@ class LiveProgress:
 
     def waiting(self, why: str) -> None:
         """Draw the reason in place of figures; write it in full above if the line would cut it."""
-        if why != self._wait and len(why) > self._console.width - _NAME_AND_STATE:
+        if self._waits.is_new(why) and len(why) > self._console.width - _NAME_AND_STATE:
             self.note(f"waiting: {why}")
         self._wait = why
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +13,11 @@ from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+    from mxnet_operator.kube.credentials import Credentials
     from mxnet_operator.kube.instrumentation import RequestObserver
 
 _COMPLETION_SECONDS = 3.0
+_PANEL = "Cluster"
 
 
 def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
@@ -32,17 +35,31 @@ KubeconfigOption = Annotated[
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config.",
+        help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
         show_default=False,
+        rich_help_panel=_PANEL,
     ),
 ]
 ContextOption = Annotated[
     str | None,
-    typer.Option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", show_default=False),
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="Kubeconfig context; default: the current one.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    ),
 ]
 NamespaceOption = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", show_default=False),
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="Namespace; default: the context's.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    ),
 ]
 JobNameArgument = Annotated[
     str,
@@ -67,6 +84,47 @@ class Target:
     namespace: str | None = None
 
 
+def running_local(target: Target) -> str | None:
+    """Return the kubeconfig of the running local cluster where nothing names another; None where none runs."""
+    try:
+        from mxnet_operator.local.home import cluster_files, mxjob_home, running_state  # noqa: PLC0415
+    except ModuleNotFoundError:  # without the extra `local` there is no such cluster
+        return None
+    files = cluster_files(mxjob_home())
+    return str(files.kubeconfig) if uses_local(target) and running_state(files) is not None else None
+
+
+def uses_local(target: Target) -> bool:
+    """Whether the options and the environment name the local cluster's kubeconfig, or no cluster at all."""
+    with extra_needed("controller"):
+        from mxnet_operator.kube.credentials import named_cluster  # noqa: PLC0415
+    with extra_needed("local"):
+        from mxnet_operator.local.home import cluster_files, mxjob_home  # noqa: PLC0415
+
+    named = named_cluster(target.kubeconfig, target.context)
+    return named is None or os.path.abspath(named) == str(cluster_files(mxjob_home()).kubeconfig)  # noqa: PTH100
+
+
+def credentials_of(target: Target) -> "Credentials":
+    """Load the credentials for the API server that the options, the environment or the default kubeconfig name.
+
+    Raises:
+        CommandError: there is none, or its kubeconfig can't be used (exit code 3).
+    """
+    with extra_needed("controller"):
+        from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
+        from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError  # noqa: PLC0415
+
+        try:
+            return load_credentials(running_local(target) or target.kubeconfig, target.context)
+        except NoKubeconfigError as error:
+            raise CommandError(
+                str(error), hint="or start the cluster on this machine: mxjob local up --detach", code=Exit.API
+            ) from error
+        except CredentialsError as error:
+            raise CommandError(str(error), code=Exit.API) from error
+
+
 @contextlib.asynccontextmanager
 async def connect(
     target: Target, *, max_connections: int = 100, observer: "RequestObserver | None" = None
@@ -81,20 +139,7 @@ async def connect(
     """
     with extra_needed("controller"):
         from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client  # noqa: PLC0415
-        from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
-        from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError  # noqa: PLC0415
-
-        try:
-            credentials = await asyncio.to_thread(load_credentials, target.kubeconfig, target.context)
-        except NoKubeconfigError as error:
-            raise CommandError(
-                str(error),
-                hint="for the cluster on this machine: mxjob local up --detach;"
-                " export KUBECONFIG=$(mxjob local kubeconfig)",
-                code=Exit.API,
-            ) from error
-        except CredentialsError as error:
-            raise CommandError(str(error), code=Exit.API) from error
+    credentials = await asyncio.to_thread(credentials_of, target)
     _check_namespace(target.namespace or credentials.namespace)
     try:
         async with Client(credentials, max_connections=max_connections, observer=observer) as client:

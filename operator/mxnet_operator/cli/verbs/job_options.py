@@ -8,38 +8,63 @@ from typing import Annotated, Any, Final
 import typer
 
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.running.images import complete_image
+from mxnet_operator.cli.running.script import with_python
 from mxnet_operator.description import DescriptionError, MXJobDescription
 
 _LABEL_LENGTH: Final = 63
 _LABEL: Final = re.compile(rf"(?=.{{1,{_LABEL_LENGTH}}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 """A label as in RFC 1123, which a volume's name must be; a claim's may have dots and be longer."""
 _NOT_OF_A_LABEL: Final = re.compile("[^a-z0-9]+")
-_PANEL = "Job (merged over the manifest, if one is given)"
+_PANEL: Final = "More about the job"
 
 
-def _option(*flags: str, help: str, metavar: str | None = None) -> Any:  # noqa: A002 - typer's word
-    return typer.Option(*flags, help=help, metavar=metavar, show_default=False, rich_help_panel=_PANEL)
+def _option(*flags: str, help: str, metavar: str | None = None, basic: bool = False) -> Any:  # noqa: A002 - typer's word
+    panel = None if basic else _PANEL
+    return typer.Option(*flags, help=help, metavar=metavar, show_default=False, rich_help_panel=panel)
 
 
 CommandArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[-- COMMAND...]", help="Command that every replica runs.", show_default=False),
+    typer.Argument(
+        metavar="[SCRIPT] [-- ARGUMENTS...]",
+        help="Python script and its arguments, or any command, which every replica runs.",
+        show_default=False,
+    ),
 ]
 NameOption = Annotated[
-    str | None, _option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.")
+    str | None, _option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.", basic=True)
 ]
-ImageOption = Annotated[str | None, _option("--image", metavar="IMAGE", help="Image of every replica.")]
-WorkersOption = Annotated[int | None, _option("--workers", help="Number of Workers; default: 1.")]
+ImageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--image",
+        metavar="IMAGE",
+        help="Image of every replica; default: one of the script's folder, on the local cluster.",
+        show_default=False,
+        autocompletion=complete_image,
+    ),
+]
+PipOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pip",
+        metavar="PACKAGE",
+        help="Package to add to the image of the script's folder, such as pandas; repeatable.",
+        show_default=False,
+    ),
+]
+WorkersOption = Annotated[int | None, _option("--workers", help="Number of Workers; default: 1.", basic=True)]
 ServersOption = Annotated[
     int | None,
     _option("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
 ]
-GpusOption = Annotated[int | None, _option("--gpus-per-worker", help="GPUs of each Worker.")]
+GpusOption = Annotated[int | None, _option("--gpus-per-worker", help="GPUs of each Worker.", basic=True)]
 GpuResourceOption = Annotated[
     str | None, _option("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
 ]
 EnvOption = Annotated[
-    list[str] | None, _option("--env", "-e", metavar="NAME=VALUE", help="Environment variable; repeatable.")
+    list[str] | None, _option("--env", "-e", metavar="NAME=VALUE", help="Environment variable; repeatable.", basic=True)
 ]
 SecretOption = Annotated[
     list[str] | None,
@@ -51,7 +76,9 @@ ConfigMapOption = Annotated[
 ]
 VolumeOption = Annotated[
     list[str] | None,
-    _option("--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable."),
+    _option(
+        "--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable.", basic=True
+    ),
 ]
 NodeSelectorOption = Annotated[
     list[str] | None,
@@ -110,6 +137,8 @@ class JobOptions:
         for field, flag in (("env", "--env"), ("node_selector", "--node-selector")):
             if field in given:
                 given[field] = dict(_pair(flag, each) for each in given[field])
+        if "command" in given:
+            given["command"] = list(with_python(given["command"]))
         if "volumes" in given:
             claims = [_claim(each) for each in given["volumes"]]
             given["volumes"] = list({volume["name"]: volume for volume, _ in claims}.values())

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-import shlex
+import dataclasses
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,15 +17,24 @@ from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
-from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error, unwritten_output
+from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.output.terminal import go_on_unread, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.create_job import check_adoptable
+from mxnet_operator.cli.running.images import add_folder
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.server.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
+from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
+from mxnet_operator.cli.server.connection import (
+    ContextOption,
+    KubeconfigOption,
+    NamespaceOption,
+    Target,
+    credentials_of,
+    uses_local,
+)
 from mxnet_operator.cli.verbs.job_options import (
     BackoffLimitOption,
     CommandArgument,
@@ -36,6 +46,7 @@ from mxnet_operator.cli.verbs.job_options import (
     JobOptions,
     NameOption,
     NodeSelectorOption,
+    PipOption,
     PlacementOption,
     PullSecretOption,
     QueueOption,
@@ -53,9 +64,13 @@ from mxnet_operator.kube.resources import is_path_segment
 EXAMPLES = """
 [bold]Examples[/]
 
+  mxjob run train.py --workers 2 -- --epochs 5
+
+  mxjob run train.py --pip pandas --output out
+
   mxjob run -f examples/digits/mxjob.yaml --report report.html
 
-  mxjob run --image mxjob/digits:1.0 --workers 2 -- python train.py --kv-store dist_sync
+  mxjob run train.py --image registry.example.com/digits:1.0 --workers 2 -- --kv-store dist_sync
 
   mxjob run -f job.yaml --replica server-1 --on-interrupt keep
 
@@ -71,6 +86,26 @@ EXAMPLES = """
 """
 
 
+_FOLLOWING: Final = "While the job runs"
+_FOR_PROGRAMS: Final = "For programs that run jobs"
+
+
+def _complete_replica(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the replicas of the described job for shell completion; none, rather than an error."""
+    with contextlib.suppress(Exception):
+        given = {name: value for name, value in context.params.items() if name in {"workers", "servers"}}
+        options = JobOptions(**{each.name: None for each in dataclasses.fields(JobOptions)} | {"image": "any"} | given)
+        job, _ = _job(context.params.get("file"), options, allow_unknown=True)
+        return [each for each in replicas(in_v1_words(job)) if each.startswith(incomplete)]
+    return []
+
+
+class _Format(StrEnum):
+    """Values of `-o`."""
+
+    YAML = "yaml"
+
+
 def run(
     *,
     command: CommandArgument = None,
@@ -80,12 +115,13 @@ def run(
             "--filename",
             "-f",
             metavar="FILE",
-            help="Manifest file; - reads stdin. Required unless --image is given.",
+            help="Manifest of the job; - reads stdin.",
             show_default=False,
         ),
     ] = None,
     name: NameOption = None,
     image: ImageOption = None,
+    pip: PipOption = None,
     workers: WorkersOption = None,
     servers: ServersOption = None,
     gpus_per_worker: GpusOption = None,
@@ -100,21 +136,30 @@ def run(
     queue_name: QueueOption = None,
     placement: PlacementOption = None,
     backoff_limit: BackoffLimitOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the manifest on stdout and create nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
+    dry_run_format: Annotated[
+        _Format | None, typer.Option("-o", help="Format of --dry-run; default: yaml.", show_default=False)
+    ] = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     on_interrupt: Annotated[
         OnInterrupt | None,
-        typer.Option(help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete.", show_default=False),
+        typer.Option(
+            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete.",
+            show_default=False,
+            rich_help_panel=_FOLLOWING,
+        ),
     ] = None,
-    logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.")] = True,
+    logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.", rich_help_panel=_FOLLOWING)] = True,
     replica: Annotated[
         str | None,
         typer.Option(
-            metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0.", show_default=False
+            metavar="TYPE-INDEX",
+            help="Replica whose log is shown; default: worker-0, or tuner-0.",
+            show_default=False,
+            rich_help_panel=_FOLLOWING,
+            autocompletion=_complete_replica,
         ),
     ] = None,
     report: Annotated[
@@ -132,7 +177,12 @@ def run(
     ] = None,
     timeout: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
+        typer.Option(
+            metavar="DURATION",
+            help="Give up after e.g. 90s, 10m or 2h.",
+            show_default=False,
+            rich_help_panel=_FOLLOWING,
+        ),
     ] = None,
     adopt: Annotated[
         str | None,
@@ -141,6 +191,7 @@ def run(
             help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
             " the manifest's.",
             show_default=False,
+            rich_help_panel=_FOR_PROGRAMS,
         ),
     ] = None,
     output_dir: Annotated[
@@ -149,6 +200,7 @@ def run(
             metavar="DIR",
             help="Folder for the files job, state, message and result, written however the job ends.",
             show_default=False,
+            rich_help_panel=_FOR_PROGRAMS,
         ),
     ] = None,
     message_file: Annotated[
@@ -157,6 +209,7 @@ def run(
             metavar="FILE",
             help="File for the message too, 4 kB at most; in a pod: /dev/termination-log.",
             show_default=False,
+            rich_help_panel=_FOR_PROGRAMS,
         ),
     ] = None,
     workflow: Annotated[
@@ -166,16 +219,27 @@ def run(
             help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
             " terminated or deleted, or the step's deadline has passed.",
             show_default=False,
+            rich_help_panel=_FOR_PROGRAMS,
         ),
     ] = None,
     retry_timeout: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long to wait while the API server can't be reached.")
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="How long to wait while the API server can't be reached.",
+            rich_help_panel=_FOR_PROGRAMS,
+        ),
     ] = "1m",
     allow_unknown_fields: AllowUnknownOption = False,
 ) -> None:
     """Create a job, follow it until it ends, and exit with 0 only if it Succeeded.
 
-    The job is described by a manifest, or by --image and the command after `--`; options are merged over a manifest.
+    SCRIPT runs with `python`; its arguments follow `--`. Without --image, the job gets an image of the current folder
+    (of the script's, if it lies elsewhere) and runs on the local cluster, which is started if no cluster is chosen.
+    The image has the packages of the folder's requirements.txt, and no files that its .dockerignore, else its
+    .gitignore, names. A cluster is chosen by --kubeconfig, --context, $KUBECONFIG or ~/.kube/config.
+
+    With -f the job is that of a manifest, and options are merged over it.
 
     The log of worker-0 goes to stdout, everything else to stderr. Ctrl-C deletes the job and waits until it is gone; a
     second Ctrl-C exits at once. With --adopt, a command that was killed and is started again finds its job. A closed
@@ -205,7 +269,17 @@ def run(
         placement=placement,
         backoff_limit=backoff_limit,
     )
+    target = Target(kubeconfig, context, namespace)
+    if dry_run_format is not None and not dry_run:
+        raise CommandError(f"-o {dry_run_format} is the format of --dry-run", code=Exit.USAGE)
+    if pip and (image is not None or file is not None):
+        raise CommandError(
+            "--pip adds packages to the image of a script's folder: it can't be combined with --image or -f",
+            hint="install them in the image",
+            code=Exit.USAGE,
+        )
     if dry_run:
+        described = _with_folder(described, file, target, pip or [], build=False)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         write_line(dump_all([*objects, job]).rstrip("\n"))
         return
@@ -213,6 +287,7 @@ def run(
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
     with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
+        described = _with_folder(described, file, target, pip or [], build=True)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         record.name = job["metadata"].get("name") or ""
         options = Options(
@@ -228,8 +303,33 @@ def run(
             objects=objects,
         )
         _check(job, options)
-        code = asyncio.run(run_job(job, Target(kubeconfig, context, namespace), options, record))
+        if adopt is None and workflow is None and uses_local(target):
+            with extra_needed("local"):
+                from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
+            ensure_running()
+        code = asyncio.run(run_job(job, target, options, record))
     leave(code)
+
+
+def _with_folder(
+    described: JobOptions, file: str | None, target: Target, packages: list[str], *, build: bool
+) -> JobOptions:
+    """Give a script without an image one of its folder; `build` it, unless nothing is to run.
+
+    Raises:
+        CommandError: there is no such script, its image can't be made, or the chosen cluster can't have it.
+    """
+    if file is not None or described.image is not None or not described.command:
+        return described
+    script = Script.of(described.command)
+    dataclasses.replace(described, image="checked").description()  # before anything is built
+    is_local = uses_local(target)
+    if target.context is not None or not is_local:
+        credentials_of(target)  # a context that doesn't exist is the mistake to name
+    if not is_local:
+        raise needs_image(script, packages, write=build)
+    image = add_folder(script.folder, packages, gpus=bool(described.gpus_per_worker), build=build)
+    return dataclasses.replace(described, image=image, command=list(script.command))
 
 
 @contextlib.contextmanager
@@ -291,16 +391,10 @@ def _job(
         if given is None:
             raise CommandError(
                 "no job given",
-                hint="give a manifest: -f FILE; or an image and a command: --image IMAGE -- COMMAND...",
+                hint="give a script: mxjob run train.py; or a manifest: mxjob run -f job.yaml",
                 code=Exit.USAGE,
             )
         return given, objects
-    if given is None and described.image is None and described.command:
-        raise CommandError(
-            f"no image given, in which {described.command[0]} would run",
-            hint=_with_image(described.command),
-            code=Exit.USAGE,
-        )
     if given is not None and given.get("apiVersion") != names.API_VERSION:
         raise CommandError(
             f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
@@ -313,25 +407,13 @@ def _job(
     except DescriptionError as error:
         raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
     if not job["metadata"].get("name"):
-        job["metadata"].setdefault("generateName", "train-")
+        job["metadata"].setdefault("generateName", f"{job_prefix(described.command or [])}-")
     problems = submission_errors(job)
     if not allow_unknown:
         problems = [*problems, *unknown_fields(job)]
     if problems:
         raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
     return job, objects
-
-
-def _with_image(command: list[str]) -> str:
-    """Return the command line that was probably meant by a command without an image."""
-    first = command[0]
-    if first.endswith((".yaml", ".yml", ".json")):
-        return f"a manifest is given with -f: mxjob run -f {first}"
-    if Path(first).is_dir():
-        command = ["python", "train.py"]
-    elif first.endswith(".py"):
-        command = ["python", *command]
-    return f"give one that has it: mxjob run --image IMAGE -- {shlex.join(command)}"
 
 
 def _read_job(file: str, *, allow_unknown: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -259,9 +259,10 @@ class ImageStore:
             reference = normalised(name)
         except ImageError as error:
             return str(error)
-        known = [image.name for image in self.list()]
-        near = difflib.get_close_matches(reference, known, n=1)
-        meant = f"Did you mean {near[0]}? " if near else ""
+        known = [image.name for image in self.list() if not image.name.startswith(_SNAPSHOT_PREFIX)]
+        by_repository = {name.rpartition(":")[0]: name for name in known}
+        near = difflib.get_close_matches(reference.rpartition(":")[0], by_repository, n=1)
+        meant = f"Did you mean {by_repository[near[0]]}? " if near else ""
         return (
             f"The local cluster has no image {reference}; it pulls none from a registry. {meant}Add the folder that "
             f"holds the image's script with `{ADD_COMMAND} {reference} FOLDER`. Known: {', '.join(known)}."
