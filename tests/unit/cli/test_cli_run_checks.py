@@ -29,6 +29,7 @@ def run(monkeypatch, capsys, tmp_path):
         return 0
 
     monkeypatch.setattr(run_command, "run_job", run_job)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))  # no cluster is started where one is chosen
     (tmp_path / "job.yaml").write_text(JOB)
 
     def run(report):

@@ -66,17 +66,11 @@ def test_what_the_server_sets_is_left_out_of_a_manifest(run, options, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["train.py"], "mxjob run --image IMAGE -- python train.py"),
-        (["tests/"], "mxjob run --image IMAGE -- python train.py"),
-        (["job.yaml"], "mxjob run -f job.yaml"),
-        (["-f", "base.py"], "base.py: a script, where an MXJob manifest is expected"),
         (["--volume", "./data:/data", *COMMAND], "./data is a path of this machine"),
         (["--volume", "/data:/data", *COMMAND], "kind: PersistentVolumeClaim"),
     ],
 )
-def test_a_script_or_a_path_in_the_wrong_place_is_refused_with_what_to_write(run, words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tests").mkdir()
+def test_a_path_of_this_machine_is_no_claim(run, words, said):
     code, _, err = run(*words)
     assert code == 2
     assert said in err

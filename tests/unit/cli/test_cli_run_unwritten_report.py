@@ -20,6 +20,12 @@ NOW = "2026-01-01T00:00:00Z"
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@pytest.fixture(autouse=True)
+def _chosen(tmp_path, monkeypatch):
+    """No cluster is started where one is chosen."""
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+
+
 def failing(error):
     def fail(*_, **__):
         raise error

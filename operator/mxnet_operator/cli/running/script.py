@@ -117,7 +117,7 @@ def _dockerfile(script: Script, packages: Sequence[str]) -> str:
     requirements = script.folder / "requirements.txt"
     added = list(packages)
     lines = [
-        "# Image of this folder for MXJobs, written by `mxjob run` or `mxjob init`; change it as you like.",
+        "# Image of this folder for MXJobs, written by `mxjob run`; change it as you like.",
         "FROM mxjob/mxnet:1.9.1",
         "WORKDIR /workspace",
     ]
@@ -164,7 +164,8 @@ def _scripts_in(folder: Path, name: str) -> str:
         scripts = []
     if not scripts:
         return "give the path of a script: mxjob run FOLDER/train.py"
-    near = difflib.get_close_matches(Path(name).name, scripts, n=1)
+    stems = {Path(each).stem: each for each in scripts}
+    near = [stems[each] for each in difflib.get_close_matches(Path(name).stem, stems, n=1)]
     shown = [str(folder / each) for each in dict.fromkeys([*near, *scripts])]
     if near and near[0] != Path(name).name:
         return f"did you mean {shown[0]}?"

@@ -1,0 +1,214 @@
+"""`mxjob run train.py`: which folder and command it means, and what is said where it can't run."""
+
+import json
+import re
+import shlex
+import sys
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from mxnet_operator.cli.mxjob import app, main
+from mxnet_operator.local.images import ImageStore
+
+OTHER_CLUSTER = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "prod",
+    "contexts": [{"name": "prod", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://prod.invalid:6443"}}],
+    "users": [{"name": "u", "user": {"token": "t"}}],
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with scripts, which is the current one; no cluster is chosen."""
+    folder = tmp_path / "My Project"
+    (folder / "common").mkdir(parents=True)
+    for name in ("train.py", "score.py", "common/fit.py", "prepare.sh"):
+        (folder / name).write_text("print()\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    return folder
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs `mxjob run`; returns its exit code, stdout and stderr."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["mxjob", "run", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+def container(manifest, replica_type="Worker"):
+    return manifest["spec"]["mxReplicaSpecs"][replica_type]["template"]["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "name"),
+    [
+        (["train.py"], ["python", "train.py"], "train-"),
+        (["train.py", "--workers", "2", "--", "--epochs", "5"], ["python", "train.py", "--epochs", "5"], "train-"),
+        (["--", "python", "-u", "train.py", "-v"], ["python", "-u", "train.py", "-v"], "train-"),
+        (["common/fit.py"], ["python", "common/fit.py"], "fit-"),
+        (["./score.py"], ["python", "score.py"], "score-"),
+        (["prepare.sh"], ["bash", "prepare.sh"], "train-"),
+    ],
+)
+def test_a_script_runs_in_an_image_of_the_current_folder(folder, run, words, command, name):
+    code, out, err = run(*words, "--dry-run", "-o", "yaml") if "--" not in words else run("--dry-run", *words)
+    assert code == 0, err
+    manifest = yaml.safe_load(out)
+    assert (container(manifest)["command"], manifest["metadata"]["generateName"]) == (command, name)
+    image = ImageStore(folder.parent / "state").resolve(container(manifest)["image"])
+    assert image.name.startswith("run/my-project:")
+    assert (image.folder / "common" / "fit.py").exists()
+    assert f"image {image.name}: 4 files, 32 bytes of {folder}\n" in err
+
+
+def test_the_image_of_a_script_elsewhere_is_of_its_folder(folder, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    _, out, _ = run(str(folder / "train.py"), "--dry-run")
+    manifest = yaml.safe_load(out)
+    assert container(manifest)["command"] == ["python", "train.py"]
+    assert container(manifest)["image"].startswith("run/my-project:")
+
+
+def test_workers_with_gpus_get_the_mxnet_for_gpus(folder, run, tmp_path):
+    _, out, _ = run("train.py", "--gpus-per-worker", "1", "--dry-run")
+    image = ImageStore(tmp_path / "state").resolve(container(yaml.safe_load(out))["image"])
+    assert image.base == "mxjob/mxnet:1.9.1-cu112"
+
+
+def test_what_is_left_out_is_said(folder, run):
+    (folder / ".gitignore").write_text("common/\n")
+    _, _, err = run("train.py", "--dry-run")
+    assert "left out by .gitignore: common" in err
+
+
+def test_with_an_image_a_script_runs_there_and_nothing_is_made(folder, run, tmp_path):
+    code, out, err = run("train.py", "--image", "a/b:1", "--dry-run", "--", "--epochs", "5")
+    assert (code, err) == (0, "")
+    assert container(yaml.safe_load(out))["command"] == ["python", "train.py", "--epochs", "5"]
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["trian.py"], "did you mean train.py?"),
+        (["nothing.py"], "scripts there: score.py, train.py; for one of them: mxjob run score.py"),
+        (["--", "python", "trian.py"], "did you mean train.py?"),
+        (["common"], "for one of them: mxjob run common/fit.py"),
+        (["job.yaml"], "mxjob run -f job.yaml"),
+        (["-f", "train.py"], "a script needs no -f: mxjob run train.py"),
+        (["notes.ipynb"], "jupyter nbconvert --to script notes.ipynb"),
+        (["trian"], "mxjob run --image IMAGE -- trian"),
+        (["train.py", "-o", "yaml"], "-o yaml is the format of --dry-run"),
+        (["train.py", "--pip", "six", "--image", "a"], "--pip adds packages to the image of a script's folder"),
+        (["train.py", "--workers", "-1"], "workers: must be a whole number from 0 on"),
+    ],
+)
+def test_a_mistake_is_refused_with_its_remedy_before_anything_is_made(folder, run, tmp_path, words, says):
+    code, _, err = run(*words)
+    assert code == 2
+    assert says in err
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_folder_without_scripts_says_how_to_name_one(folder, run, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    code, _, err = run("train.py")
+    assert code == 2
+    assert "train.py: there is no such file" in err
+    assert "mxjob run FOLDER/train.py" in err
+
+
+def test_a_package_that_can_not_be_added_is_refused(folder, run):
+    code, _, err = run("train.py", "--pip", "mxnet-cu92", "--dry-run")
+    assert code == 1
+    assert "another build of MXNet" in err
+
+
+@pytest.fixture
+def prod(tmp_path, monkeypatch, folder):
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(OTHER_CLUSTER))
+    monkeypatch.setenv("KUBECONFIG", str(path))
+
+
+def test_another_cluster_gets_a_dockerfile_and_the_commands(folder, run, prod, tmp_path):
+    (folder / "requirements.txt").write_text("pandas\n")
+    code, _, err = run("train.py", "--workers", "2", "--", "--epochs", "5")
+    assert code == 2
+    image = "REGISTRY/my-project:1"
+    commands = [shlex.split(line) for line in err.splitlines() if line.startswith("  ")]
+    assert commands[1:] == [
+        ["docker", "build", "-t", image, str(folder)],
+        ["docker", "push", image],
+        ["mxjob", "run", "train.py", "--workers", "2", "--image", image, "--", "--epochs", "5"],
+    ]
+    file = (folder / "Dockerfile").read_text().splitlines()
+    assert file[1] == "FROM mxjob/mxnet:1.9.1"
+    assert any("-c /tmp/base.txt -r requirements.txt" in line for line in file)
+    assert file[-1] == 'CMD ["python", "train.py", "--epochs", "5"]'
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_dockerfile_is_never_overwritten_and_not_written_by_a_dry_run(folder, run, prod):
+    run("train.py", "--dry-run")
+    assert not (folder / "Dockerfile").exists()
+    (folder / "Dockerfile").write_text("FROM mine\n")
+    code, _, err = run("train.py")
+    assert code == 2
+    assert "Dockerfile found, and left as it is" in err
+    assert (folder / "Dockerfile").read_text() == "FROM mine\n"
+
+
+def test_a_context_that_does_not_exist_is_the_mistake_that_is_named(folder, run, prod):
+    code, _, err = run("train.py", "--context", "dev")
+    assert code == 3
+    assert "no context dev: the contexts are prod" in err
+    assert not (folder / "Dockerfile").exists()
+
+
+@pytest.mark.parametrize("word", ["ps", "ls", "submit", "rm", "status"])
+def test_a_word_of_another_command_line_leads_to_ours(word):
+    shown = CliRunner().invoke(app, [word])
+    assert shown.exit_code == 2
+    ours = {"ps": "get", "ls": "get", "submit": "run", "rm": "delete", "status": "describe"}[word]
+    assert f"Did you mean '{ours}'?" in shown.output
+
+
+def completions(*words):
+    environment = {"_MXJOB_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": shlex.join(["mxjob", *words])}
+    return CliRunner().invoke(app, [], prog_name="mxjob", env=environment).output
+
+
+def test_images_and_replicas_are_completed(folder):
+    ImageStore(folder.parent / "state").add("team/digits:1", folder)
+    assert "team/digits" in completions("run", "--image", "team")
+    assert "mxjob/mxnet" in completions("local", "image", "build", "mxjob")
+    offered = completions("run", "--image", "a", "--workers", "2", "--replica", "")
+    assert all(each in offered for each in ("scheduler-0", "server-1", "worker-0", "worker-1"))
+
+
+def test_the_help_of_run_begins_with_the_basic_options_and_flags_have_no_type(folder):
+    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).output
+    assert "<bool>" not in shown
+    _, basic, more = re.split("─ (?:Options|More about the job) ─", shown, maxsplit=2)
+    assert all(each in basic for each in ("--workers", "--pip", "--dry-run", "--output"))
+    assert all(each in more for each in ("--servers ", "--adopt ", "--kubeconfig "))
