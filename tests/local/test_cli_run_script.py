@@ -71,6 +71,14 @@ def test_a_conflict_ends_the_run_before_a_cluster_is_started(newcomer, script, m
     assert running_state(newcomer.files) is None
 
 
+def test_a_module_that_is_missing_is_named_with_the_option_that_adds_it(local_cluster, tmp_path):
+    (tmp_path / "train.py").write_text("import tabulate\n")
+    done = local_cluster.mxjob("run", str(tmp_path / "train.py"))
+
+    assert done.returncode == 1
+    assert done.stderr.endswith("add it: --pip tabulate\n")
+
+
 def test_an_unknown_image_is_explained_once(local_cluster):
     done = local_cluster.mxjob("run", "--image", "mxjob/digts:1.0", "--timeout", "8s", "--", "true")
 

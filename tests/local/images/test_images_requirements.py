@@ -80,3 +80,12 @@ def test_the_mxnet_of_a_gpu_image_fulfils_a_requirement_of_mxnet(store, folder):
 def test_a_locked_requirements_file_is_the_whole_of_a_snapshot_s_packages(store, folder):
     (folder / "requirements.txt").write_text("# python: 3.11\nsix==1.17.0 --hash=sha256:00\n")
     assert store.add_snapshot(take_snapshot(folder), "script", GPU_IMAGE, []).base is None
+
+
+async def test_packages_that_can_not_be_fetched_now_are_tried_again(store, folder, mxnet_python, monkeypatch):
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(folder.parent / "cache"))
+    (folder / "requirements.txt").write_text("six\n")
+    with pytest.raises(ImageError, match="uv is set to stay offline") as refused:
+        await store.ensure(store.add("digits", folder))
+    assert not isinstance(refused.value, BuildError)

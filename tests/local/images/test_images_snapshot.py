@@ -59,7 +59,10 @@ def test_a_folder_of_data_is_refused_with_its_name_and_what_leaves_it_out(folder
     with pytest.raises(ImageError, match="data \\(512 MiB\\)") as refused:
         take_snapshot(folder)
     assert "echo data >> .dockerignore" in str(refused.value)
-    (folder / ".dockerignore").write_text("data\n")
+    (folder / ".gitignore").write_text("a.log\n")
+    with pytest.raises(ImageError, match=r"echo data >> \.gitignore"):
+        take_snapshot(folder)
+    (folder / ".gitignore").write_text("data\n")
     assert "train.py" in names(folder)
 
 

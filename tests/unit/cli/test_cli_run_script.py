@@ -86,6 +86,12 @@ def test_the_image_of_a_script_elsewhere_is_of_its_folder(folder, run, tmp_path,
     assert container(manifest)["image"].startswith("run/my-project:")
 
 
+def test_in_the_home_folder_the_image_is_of_the_scripts_folder(folder, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, out, _ = run(f"{folder.name}/common/fit.py", "--dry-run")
+    assert container(yaml.safe_load(out))["command"] == ["python", "fit.py"]
+
+
 def test_workers_with_gpus_get_the_mxnet_for_gpus(folder, run, tmp_path):
     _, out, _ = run("train.py", "--gpus-per-worker", "1", "--dry-run")
     image = ImageStore(tmp_path / "state").resolve(container(yaml.safe_load(out))["image"])

@@ -17,6 +17,7 @@ from mxnet_operator.cli.running.images import image_name
 
 _PROGRAMS: Final = frozenset({"python", "python3", "bash", "sh"})
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
+_NO_MODULE: Final = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 _SHOWN: Final = 5
 _STEM_LENGTH: Final = 30
 _IMAGES: Final = Path(mxnet_operator.__file__).parent / "local" / "images"
@@ -60,7 +61,8 @@ class Script:
                 " or give a script: mxjob run train.py",
             )
         path = Path(os.path.abspath(first))  # noqa: PTH100 - a script that is a link stays where the link is
-        folder, name = (here, str(path.relative_to(here))) if path.is_relative_to(here) else (path.parent, path.name)
+        is_below = path.is_relative_to(here) and str(here) not in {here.anchor, os.path.expanduser("~")}  # noqa: PTH111 - there may be no home
+        folder, name = (here, str(path.relative_to(here))) if is_below else (path.parent, path.name)
         if first.endswith(".sh"):
             return cls(folder, ("bash", name, *words[1:]))
         return cls(folder, with_python([name if first.endswith(".py") else f"./{name}", *words[1:]]))
@@ -104,6 +106,12 @@ def needs_image(script: Script, packages: Sequence[str], *, write: bool) -> Comm
 def with_python(words: Sequence[str]) -> tuple[str, ...]:
     """Return a command whose first word is a Python script as `python SCRIPT`; any other as it is."""
     return ("python", *words) if words and words[0].endswith(".py") else tuple(words)
+
+
+def missing_package(message: str) -> str:
+    """Return a hint at the package that a failed script couldn't import; empty where that isn't why it failed."""
+    found = _NO_MODULE.search(message)
+    return f"{found[1]} isn't in the image; if it is a package of an index, add it: --pip {found[1]}" if found else ""
 
 
 def job_prefix(command: Sequence[str]) -> str:

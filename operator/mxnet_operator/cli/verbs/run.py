@@ -19,14 +19,14 @@ from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
-from mxnet_operator.cli.output.terminal import go_on_unread, write_line
+from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.images import add_folder
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
+from mxnet_operator.cli.running.script import Script, job_prefix, missing_package, needs_image
 from mxnet_operator.cli.server.connection import (
     ContextOption,
     KubeconfigOption,
@@ -287,6 +287,7 @@ def run(
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
     with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
+        has_folder = file is None and image is None
         described = _with_folder(described, file, target, pip or [], build=True)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         record.name = job["metadata"].get("name") or ""
@@ -308,6 +309,8 @@ def run(
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
         code = asyncio.run(run_job(job, target, options, record))
+    if code == Exit.FAILED and has_folder and (hint := missing_package(record.message)):
+        say(hint)
     leave(code)
 
 

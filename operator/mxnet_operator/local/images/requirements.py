@@ -124,7 +124,7 @@ class Addition:
         text = " ".join(" ".join(ended.lines).split())
         pins = {name.lower(): version for name, version in _PINNED.findall(text)}
         causes = [f"{name} {version}" for name, version in pins.items() if self.lock.pins.get(name) == version]
-        if "No solution found" not in text:
+        if "No solution found" not in text or "network was disabled" in text:
             return build_error(f"The packages can't be added to {self.base} ({asked})", ended, self.cache.parent)
         shown = "\n".join(f"    {line}" for line in ended.lines if line.strip())
         cause = f"{self.base} needs {' and '.join(causes)}" if causes else f"{self.base} runs Python {self.lock.python}"

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import shlex
 import shutil
 import stat
 import tempfile
@@ -196,16 +197,19 @@ def _target(source: Path, link: Path) -> str:
 
 
 def _too_large(source: Path, sizes: Counter[str], files: int) -> ImageError:
-    largest = ", ".join(f"{name} ({size / 2**20:.0f} MiB)" for name, size in sizes.most_common(_SHOWN))
+    shown = [(name, size / 2**20) for name, size in sizes.most_common(_SHOWN) if size >= 2**20] or [("data", 0)]
+    largest = ", ".join(f"{name} ({size:.0f} MiB)" for name, size in shown)
     much = (
         f"more than {_MOST_FILES} files"
         if files > _MOST_FILES
         else f"{sizes.total() / 2**20:.0f} MiB, and every replica gets a copy: at most {LIMIT_BYTES / 2**20:.0f} MiB"
     )
-    name = next(iter(sizes.most_common(1)), ("data", 0))[0]
+    # With a .dockerignore the .gitignore files don't count any more.
+    has_git_rules = (source / ".gitignore").exists() and not (source / ".dockerignore").exists()
+    how = f"echo {shlex.quote(shown[0][0])} >> {'.gitignore' if has_git_rules else '.dockerignore'}"
     return ImageError(
         f"The folder {source} holds {much}. The largest entries: {largest}.\n"
-        f"Leave data out, one entry a line (`echo {name} >> .dockerignore`), and give the script its absolute path;"
+        f"Leave data out, one entry a line (`{how}`), and give the script its absolute path;"
         " or run the command in a smaller folder."
     )
 

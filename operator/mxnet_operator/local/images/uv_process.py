@@ -196,7 +196,7 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
         "room, or set MXJOB_HOME (and UV_CACHE_DIR) to folders on a larger disk.",
     ),
     (
-        r"network connectivity is disabled",
+        r"network connectivity is disabled|network was disabled",
         True,
         "uv is set to stay offline (UV_OFFLINE, --offline), and its cache lacks what the image needs.",
     ),
