@@ -20,9 +20,7 @@ def run(airflow, cluster, dag_id, *, environment=None, **conf):
         dag_id,
         "--conf",
         json.dumps(conf),
-        AIRFLOW__CORE__DAGS_FOLDER=DAGS,
-        KUBECONFIG=str(cluster.kubeconfig),
-        **(environment or {}),
+        **{"AIRFLOW__CORE__DAGS_FOLDER": DAGS, "KUBECONFIG": str(cluster.kubeconfig), **(environment or {})},
     )
 
 
@@ -79,3 +77,21 @@ def test_what_was_tuned_and_what_was_trained_are_deployed_together(airflow, tuni
         (database / "tuned.tar").as_uri(),
     )
     assert (database / "tuned.tar").stat().st_size > 0
+
+
+def test_what_mxjob_init_writes_trains_by_airflow_and_by_mxjob(airflow, local_cluster, tmp_path):
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    script = folder / "train_small.py"
+    script.write_text("import os, sys, mxnet\nprint(os.environ['DMLC_ROLE'], 'got', sys.argv[1:])\n")
+    written = local_cluster.mxjob("init", str(script), "--", "--epochs", "2")
+    assert written.returncode == 0, written.stderr
+
+    code, output = run(airflow, local_cluster, "train_small", environment={"AIRFLOW__CORE__DAGS_FOLDER": str(folder)})
+    by_hand = local_cluster.mxjob("run", "-f", str(folder / "mxjob.yaml"))
+
+    assert code == 0, output
+    assert xcoms(airflow, "train_small")["train", -1]["state"] == "Succeeded"
+    assert "worker got ['--epochs', '2']" in output
+    assert by_hand.returncode == 0, by_hand.stderr
+    assert "worker got ['--epochs', '2']" in by_hand.stdout

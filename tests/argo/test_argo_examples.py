@@ -8,6 +8,8 @@ import pytest
 import yaml
 from argo_fixtures import node_of, outputs_of
 
+from mxnet_operator.cli.mxjob import app
+
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
@@ -92,3 +94,25 @@ async def test_the_night_starts_a_training_by_the_shipped_template(argo):
 
     await argo.end(await argo.job(name))
     assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+
+
+async def test_the_workflow_that_mxjob_init_writes_trains_the_script(argo, tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text("print('trained')\n")
+    monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    words = ["init", "train.py", "--workers", "2", "--image", "team/digits:1.0", "--", "--name", 'a "b" c']
+    app(words, standalone_mode=False)
+
+    name = await argo.submit(yaml.safe_load((tmp_path / "mxjob_workflow.yaml").read_text()))
+
+    job = await argo.job(name)
+    roles = job["spec"]["mxReplicaSpecs"]
+    assert {role: spec["replicas"] for role, spec in roles.items()} == {"Scheduler": 1, "Server": 2, "Worker": 2}
+    (container,) = roles["Worker"]["template"]["spec"]["containers"]
+    assert (container["image"], container["command"]) == (
+        "team/digits:1.0",
+        ["python", "train.py", "--name", 'a "b" c'],
+    )
+    await argo.end(job, message="0.5")
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Succeeded"

@@ -6,7 +6,7 @@ import typer
 
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import run_app
-from mxnet_operator.cli.verbs import convert, cp, delete, describe, get, local, logs, run, validate, wait
+from mxnet_operator.cli.verbs import convert, cp, delete, describe, get, init, local, logs, run, validate, wait
 from mxnet_operator.cli.version import show_version
 
 app = App(
@@ -17,6 +17,7 @@ app = App(
     """,
 )
 app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=init.EXAMPLES)(init.init)
 app.command(epilog=logs.EXAMPLES)(logs.logs)
 app.command(epilog=get.EXAMPLES)(get.get)
 app.command(epilog=describe.EXAMPLES)(describe.describe)

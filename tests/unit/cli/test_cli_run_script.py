@@ -9,6 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.cli.mxjob import app, main
 from mxnet_operator.local.images import ImageStore
 
@@ -189,6 +190,20 @@ def test_a_context_that_does_not_exist_is_the_mistake_that_is_named(folder, run,
     assert code == 3
     assert "no context dev: the contexts are prod" in err
     assert not (folder / "Dockerfile").exists()
+
+
+def test_init_writes_files_that_validate_and_keeps_those_that_exist(folder, run, tmp_path):
+    (folder / "mxjob_dag.py").write_text("mine\n")
+    app(["init", "train.py", "--workers", "2"], standalone_mode=False)
+    assert (folder / "mxjob_dag.py").read_text() == "mine\n"
+    manifest = yaml.safe_load((folder / "mxjob.yaml").read_text())
+    assert submission_errors(manifest) == []
+    image = ImageStore(tmp_path / "state").resolve(container(manifest)["image"])
+    assert (image.name, image.folder) == ("my-project:1.0", folder)
+    assert (folder / "Dockerfile").exists()
+    (workflow,) = yaml.safe_load_all((folder / "mxjob_workflow.yaml").read_text())
+    given = {each["name"]: each["value"] for each in workflow["spec"]["arguments"]["parameters"]}
+    assert json.loads(given["command"]) == container(manifest)["command"]
 
 
 @pytest.mark.parametrize("word", ["ps", "ls", "submit", "rm", "status"])

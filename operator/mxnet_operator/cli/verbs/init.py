@@ -1,0 +1,127 @@
+"""`mxjob init`: files that run a folder's script by `mxjob run -f`, Airflow and Argo."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from mxnet_operator.api.job_formats import submission_errors
+from mxnet_operator.api.manifest_text import dump_all
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.images import complete_image, image_name, image_store
+from mxnet_operator.cli.running.script import Script, job_prefix
+from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob init train.py --workers 2 -- --epochs 5
+
+  mxjob init train.py --image registry.example.com/team/digits:1.0
+"""
+
+_MANIFEST: Final = "mxjob.yaml"
+_DAG: Final = "mxjob_dag.py"
+_WORKFLOW: Final = "mxjob_workflow.yaml"
+
+_DAG_TEXT: Final = '''\
+"""Airflow DAG that trains with the MXJob of {manifest}; written by `mxjob init`.
+
+On the local cluster: KUBECONFIG=$(mxjob local kubeconfig) airflow dags test {dag_id}
+"""
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+
+with DAG(
+    dag_id="{dag_id}", schedule=None, catchup=False, template_searchpath=str(Path(__file__).resolve().parent)
+):
+    MXNetJobOperator(task_id="train", manifest="{manifest}", deferrable=True)
+'''
+_WORKFLOW_TEXT: Final = """\
+# Argo Workflow that trains as {manifest} says; written by `mxjob init`. The namespace needs the project's templates
+# (argo/templates): kubectl create -n NAMESPACE -f {workflow}
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {{generateName: {prefix}-}}
+spec:
+  workflowTemplateRef: {{name: mxjob-train}}
+  arguments:
+    parameters:
+"""
+
+
+def init(
+    words: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [-- ARGUMENTS...]", help="Python script and its arguments.")
+    ],
+    workers: Annotated[int, typer.Option(min=1, help="Number of Workers.")] = 1,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IMAGE",
+            help="Name of the image; default: the folder's name with the tag 1.0.",
+            show_default=False,
+            autocompletion=complete_image,
+        ),
+    ] = None,
+) -> None:
+    """Write mxjob.yaml, an Airflow DAG, an Argo Workflow and a Dockerfile for the folder of a script.
+
+    A file that exists is kept. The local cluster gets the folder as the image that the files name, so that they run
+    there as they are; a cluster gets it by docker build and push.
+    """
+    script = Script.of(words)
+    name = image or f"{image_name(script.folder)}:1.0"
+    prefix = job_prefix(script.command)
+    try:
+        job = to_manifest(MXJobDescription(image=name, command=list(script.command), workers=workers))
+    except DescriptionError as error:
+        raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+    job["metadata"]["generateName"] = f"{prefix}-"
+    if problems := submission_errors(job):
+        raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
+    with image_store() as store:
+        store.add(name, script.folder)
+    dag_id = prefix.replace("-", "_")
+    texts = {
+        _MANIFEST: f"# Written by `mxjob init`.\n{dump_all([job])}",
+        _DAG: _DAG_TEXT.format(manifest=_MANIFEST, dag_id=dag_id),
+        _WORKFLOW: _WORKFLOW_TEXT.format(manifest=_MANIFEST, workflow=_WORKFLOW, prefix=prefix)
+        + "".join(_parameters(name, script.command, workers)),
+    }
+    for file, text in texts.items():
+        _say_written(script.folder / file, _write(script.folder / file, text))
+    _say_written(script.folder / "Dockerfile", script.write_dockerfile([]))
+    folder = shlex.quote(str(script.folder))
+    say(f"the local cluster has the folder as the image {name}; then:")
+    say(f"  mxjob run -f {shlex.quote(str(script.folder / _MANIFEST))}")
+    say(f"  AIRFLOW__CORE__DAGS_FOLDER={folder} KUBECONFIG=$(mxjob local kubeconfig) airflow dags test {dag_id}")
+    say(f"  kubectl create -f {shlex.quote(str(script.folder / _WORKFLOW))}   (Argo, with the image pushed)")
+
+
+def _parameters(image: str, command: Sequence[str], workers: int) -> list[str]:
+    given = {"image": image, "command": json.dumps(list(command)), "workers": str(workers)}
+    return [f"      - {json.dumps({'name': key, 'value': value})}\n" for key, value in given.items()]
+
+
+def _write(path: Path, text: str) -> bool:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from error
+    return True
+
+
+def _say_written(path: Path, written: bool) -> None:
+    say(f"{path} {'written' if written else 'exists and is kept'}")
