@@ -1,6 +1,5 @@
 """The same description through every door: the same manifest, or the same refusal."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,19 +45,26 @@ DOORS: dict[str, Door] = {"description": described, "operator": operator, "step"
 
 
 @pytest.mark.parametrize("case", MEANT)
-@pytest.mark.parametrize("door", DOORS)
-def test_every_door_makes_the_same_job(door: str, case: str) -> None:
+def test_every_door_makes_the_same_job(case: str) -> None:
     fields, meant = MEANT[case]
-    manifest = DOORS[door](**{**COMMON, **fields})
-    assert {path: at(manifest, path) for path in meant} == meant
+    for door, make in DOORS.items():
+        manifest = make(**{**COMMON, **fields})
+        assert {path: at(manifest, path) for path in meant} == meant, door
 
 
 @pytest.mark.parametrize("case", REFUSED)
-@pytest.mark.parametrize("door", DOORS)
-def test_every_door_refuses_in_the_same_words(door: str, case: str) -> None:
+def test_every_door_refuses_in_the_same_words(case: str) -> None:
     fields, words = REFUSED[case]
-    with pytest.raises(Exception, match=re.escape(words)):
-        DOORS[door](**{**COMMON, **fields})
+    said = {door: refusal(make, {**COMMON, **fields}) for door, make in DOORS.items()}
+    assert [door for door, text in said.items() if words not in text] == [], said
+
+
+def refusal(make: Door, fields: dict[str, Any]) -> str:
+    try:
+        make(**fields)
+    except Exception as error:
+        return str(error)
+    return "taken"
 
 
 LEASE = {"mxjob.kubeflow.org/lease-renew-time": "2026-11-26T00:00:00Z", "mxjob.kubeflow.org/holder": "1:7f3a"}
@@ -94,10 +100,10 @@ def test_every_door_leaves_out_what_the_server_sets(door: str) -> None:
     assert not LEASE.keys() & made["metadata"]["annotations"].keys()  # its task would not renew it for the copy
 
 
-@pytest.mark.parametrize("case", MEANT)
-def test_every_job_of_the_table_is_one_that_the_server_takes(case: str) -> None:
-    manifest = described(name="train", **{**COMMON, **MEANT[case][0]})
-    assert [*validate(manifest), *template_errors(manifest), *unknown_fields(manifest)] == []
+def test_every_job_of_the_table_is_one_that_the_server_takes() -> None:
+    for case, (fields, _) in MEANT.items():
+        manifest = described(name="train", **{**COMMON, **fields})
+        assert [*validate(manifest), *template_errors(manifest), *unknown_fields(manifest)] == [], case
 
 
 def test_a_description_costs_no_framework() -> None:

@@ -1,5 +1,6 @@
 """What the end of a pod means: its program's doing, or whoever took it away; the tables of docs/semantics.md."""
 
+import itertools
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -153,19 +154,17 @@ ENDS = {
 
 
 @pytest.mark.parametrize("policy", ["ExitCode", "OnFailure"])
-@pytest.mark.parametrize(("fields", "counted"), ENDS.values(), ids=list(ENDS))
-def test_an_end_from_outside_is_tried_again_whatever_the_exit_code(
-    policy: str, fields: dict[str, Any], counted: int
-) -> None:
+def test_an_end_from_outside_is_tried_again_whatever_the_exit_code(policy: str) -> None:
     job = job_of(policy).obj()
-    status = status_with(job, make_pod(job, "Worker").set(**fields))
-    assert (status.state, status.restarts_count_towards_max) == ("Restarting", counted)
+    for end, (fields, counted) in ENDS.items():
+        status = status_with(job, make_pod(job, "Worker").set(**fields))
+        assert (status.state, status.restarts_count_towards_max) == ("Restarting", counted), end
 
 
-@pytest.mark.parametrize("fields", [fields for fields, _ in ENDS.values()], ids=list(ENDS))
-def test_under_never_an_end_from_outside_is_final(fields: dict[str, Any]) -> None:
+def test_under_never_an_end_from_outside_is_final() -> None:
     job = job_of("Never").obj()
-    assert status_with(job, make_pod(job, "Worker").set(**fields)).state == "Failed"
+    for end, (fields, _) in ENDS.items():
+        assert status_with(job, make_pod(job, "Worker").set(**fields)).state == "Failed", end
 
 
 @pytest.mark.parametrize("fields", [TAKEN, {"disruption": "EvictionByEvictionAPI", "removal_requested_at": NOW}])
@@ -247,23 +246,25 @@ def test_exit_0_of_every_replica_is_no_success_if_one_was_being_deleted() -> Non
     assert plan(job, observe(job, scheduler, worker.deleting()), NOW).status.state == "Failed"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("order", ["alone", "deleted first", "deleted later", "deleted in the same second"])
-@pytest.mark.parametrize("pod_reason", ["", "Evicted", "Terminated", "Preempting", "NodeShutdown", "OutOfcpu"])
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "",
-        "PreemptionByScheduler",
-        "DeletionByTaintManager",
-        "EvictionByEvictionAPI",
-        "DeletionByPodGC",
-        "TerminationByKubelet",
-    ],
-)
-def test_whether_an_end_counts_for_each_condition_each_reason_of_the_pod_and_each_order(
-    reason: str, pod_reason: str, order: str
-) -> None:
+DISRUPTIONS = ("PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI", "DeletionByPodGC")
+BY_THE_NODE = ("Terminated", "Preempting", "NodeShutdown")
+
+
+def test_whether_an_end_counts_for_each_condition_each_reason_of_the_pod_and_each_order() -> None:
     """From the JSON that the kubelet and its mates write, through the projection, to the count."""
+    reasons = ("", *DISRUPTIONS, "TerminationByKubelet")
+    pod_reasons = ("", "Evicted", *BY_THE_NODE, "OutOfcpu")
+    orders = ("alone", "deleted first", "deleted later", "deleted in the same second")
+    for reason, pod_reason, order in itertools.product(reasons, pod_reasons, orders):
+        was_deleted_first = order != "alone" and (not reason or order != "deleted later")
+        is_disruption = reason in DISRUPTIONS or pod_reason in BY_THE_NODE or was_deleted_first
+        status = status_after(reason, pod_reason, order)
+        counted = (status.state, status.restarts_count_towards_max)
+        assert counted == ("Restarting", 0 if is_disruption else 1), (reason, pod_reason, order)
+
+
+def status_after(reason: str, pod_reason: str, order: str) -> MXJobStatus:
+    """The status of a gang after a pod failed with this DisruptionTarget condition, this reason, and was deleted so."""
     ended, second = NOW + 5 * SECOND, {"deleted first": 3, "deleted later": 8}.get(order, 5)
     condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": written(ended)}
     metadata: dict[str, Any] = {}
@@ -287,11 +288,7 @@ def test_whether_an_end_counts_for_each_condition_each_reason_of_the_pod_and_eac
     scheduler = make_pod(job, "Scheduler").running().obj()
     answer = plan(job, Observed((scheduler, child.view), make_services(job)), NOW + 40 * SECOND)
     assert answer.status is not None
-    others = {"PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI", "DeletionByPodGC"}
-    by_the_node = pod_reason in ("Terminated", "Preempting", "NodeShutdown")
-    was_deleted_first = order != "alone" and (not reason or order != "deleted later")
-    is_disruption = reason in others or by_the_node or was_deleted_first
-    assert (answer.status.state, answer.status.restarts_count_towards_max) == ("Restarting", 0 if is_disruption else 1)
+    return answer.status
 
 
 class TestTheFirstFailureOfAGangDecides:

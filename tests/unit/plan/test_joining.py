@@ -1,5 +1,6 @@
 """A gang's pod that is missing: created while nobody can have joined, else the gang restarts."""
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -48,20 +49,16 @@ def restarts(answer: Effects) -> int:
 
 
 @pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "not yet recorded"])
-@pytest.mark.parametrize(
-    ("shape", "missing"),
-    [(shape, number) for shape, counts in SHAPES.items() for number in range(sum(counts.values()))],
-)
-def test_a_member_that_is_missing_once_all_have_existed_restarts_the_gang(
-    shape: str, missing: int, recorded: bool
-) -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_member_that_is_missing_once_all_have_existed_restarts_the_gang(shape: str, recorded: bool) -> None:
     job = begun(shape, created_attempts=1 if recorded else 0)
-    left = [pod.running() for number, pod in enumerate(all_pods(job, shape)) if number != missing]
-    answer = plan(job, observe(job, *left), NOW)
-    if recorded or missing:  # The first of each list is what is created last: that it is there proves the others.
-        assert (restarts(answer), answer.actions) == (1, ())
-    else:
-        assert [action.is_last for action in answer.actions if isinstance(action, CreatePod)] == [True]
+    pods = [pod.running() for pod in all_pods(job, shape)]
+    for missing in range(len(pods)):
+        answer = plan(job, observe(job, *pods[:missing], *pods[missing + 1 :]), NOW)
+        if recorded or missing:  # The first of each list is what is created last: that it is there proves the others.
+            assert (restarts(answer), answer.actions) == (1, ()), missing
+        else:
+            assert [action.is_last for action in answer.actions if isinstance(action, CreatePod)] == [True]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -75,31 +72,26 @@ def test_whoever_is_missing_before_the_last_was_created_is_created_though_others
     assert [action.is_last for action in created] == [False, True]
 
 
-@pytest.mark.parametrize("restart", ["Never", "OnFailure", "Always", "ExitCode"])
 @pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "not yet recorded"])
-@pytest.mark.parametrize(
-    ("shape", "ended"),
-    [
-        (shape, number)
-        for shape, counts in SHAPES.items()
-        for number in range(1, sum(counts.values()) - counts.get("Tuner", 0))  # Its success alone is the job's.
-    ],
-)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_what_ended_with_0_before_the_last_was_created_keeps_none_of_the_others_from_being_created(
-    shape: str, ended: int, recorded: bool, restart: str
+    shape: str, recorded: bool
 ) -> None:
     """A quota that holds back the rest, an answer of 5xx, a controller that dies while it creates: nobody is gone."""
-    job = begun(shape, restart)
-    root, *pods = all_pods(job, shape)
-    done = pods[ended - 1].succeeded().obj()
-    seen = [pods[ended - 1]]
-    if recorded:
-        seen, job = [], begun(shape, restart, completed_indexes={done.type: str(done.index)})
-    answer = plan(job, observe(job, *seen), NOW)
-    created = [(action.type, action.index) for action in answer.actions if isinstance(action, CreatePod)]
-    others = [(pod.obj().type, pod.obj().index) for number, pod in enumerate(pods, 1) if number != ended]
-    assert (created, restarts(answer)) == ([*others, (root.obj().type, root.obj().index)], 0)
-    assert answer.status is None or answer.status.state == "Created"
+    counts = SHAPES[shape]
+    numbers = range(1, sum(counts.values()) - counts.get("Tuner", 0))  # A Tuner's success alone is the job's.
+    for restart, ended in itertools.product(("Never", "OnFailure", "Always", "ExitCode"), numbers):
+        job = begun(shape, restart)
+        root, *pods = all_pods(job, shape)
+        done = pods[ended - 1].succeeded().obj()
+        seen = [pods[ended - 1]]
+        if recorded:
+            seen, job = [], begun(shape, restart, completed_indexes={done.type: str(done.index)})
+        answer = plan(job, observe(job, *seen), NOW)
+        created = [(action.type, action.index) for action in answer.actions if isinstance(action, CreatePod)]
+        others = [(pod.obj().type, pod.obj().index) for number, pod in enumerate(pods, 1) if number != ended]
+        assert (created, restarts(answer)) == ([*others, (root.obj().type, root.obj().index)], 0), (restart, ended)
+        assert answer.status is None or answer.status.state == "Created"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
