@@ -99,11 +99,21 @@ def test_what_can_not_be_copied_is_said_so_and_copies_nothing(finished, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_run_names_the_new_files_and_how_to_copy_them(local_cluster, tmp_path):
-    done = run(local_cluster, tmp_path, "cp-named", "open('my mnist.params', 'w').close()")
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (["my mnist.params"], "my mnist.params\n  mxjob cp 'cp-named/worker-0:my mnist.params' .\n"),
+        (["out/a", "out/b"], "out/a, out/b\n  mxjob cp cp-named/worker-0:out .\n"),
+        (["a", "out/b"], "a, out/b\n  mxjob cp cp-named/worker-0:. cp-named-worker-0\n"),
+    ],
+)
+def test_run_names_the_new_files_and_how_to_copy_them(local_cluster, tmp_path, written, told):
+    script = f"import os\nfor each in {written}: os.makedirs('out', exist_ok=True); open(each, 'w').close()"
+    done = run(local_cluster, tmp_path, "cp-named", script)
+    local_cluster.mxjob("delete", "cp-named")
 
     assert done.returncode == 0, done.stderr
-    assert "files: worker-0 wrote my mnist.params\n  mxjob cp 'cp-named/worker-0:my mnist.params' .\n" in done.stderr
+    assert f"files: worker-0 wrote {told}" in done.stderr
 
 
 def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_cluster, tmp_path):

@@ -110,8 +110,9 @@ def show_files(job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
         if new := paths.new_files():
             more = f" and {len(new) - _MOST_NAMES} more" if len(new) > _MOST_NAMES else ""
             say(f"files: {replica} wrote {', '.join(new[:_MOST_NAMES])}{more}")
-            source = f"{job['metadata']['name']}/{replica}:{new[0]}"
-            say(f"  mxjob cp {shlex.quote(source)} .")
+            name, tops = job["metadata"]["name"], {each.partition("/")[0] for each in new}
+            path, destination = (tops.pop(), ".") if len(tops) == 1 else (".", f"{name}-{replica}")
+            say(f"  mxjob cp {shlex.quote(f'{name}/{replica}:{path}')} {destination}")
 
 
 def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) -> None:
