@@ -1,13 +1,9 @@
 """The ways in which an MXJob task fails, each a type of its own."""
 
-from typing import TYPE_CHECKING
-
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
+from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.hooks import api_errors
-
-if TYPE_CHECKING:
-    from kubernetes.client.exceptions import ApiException
 
 
 class MXNetJobError(AirflowException):
@@ -46,11 +42,11 @@ class MXNetSweepError(AirflowFailException):
     """No trial of a sweep reported the number that they are compared by; another try would read the same results."""
 
 
-def failure(answer: "ApiException", title: str) -> Exception:
+def failure(answer: ApiError, title: str) -> Exception:
     """Make the error of a task in the server's words: for good if the server would reject another try, too."""
-    said = f"The API server rejected {title}: {api_errors.message(answer)}"
-    if answer.status == 403 and not api_errors.is_quota(answer):
+    said = f"The API server rejected {title}: {answer.message}"
+    if answer.code == 403 and not api_errors.is_quota(answer):
         return MXNetPermissionError(said)
-    if answer.status == 401:
+    if answer.code == 401:
         return MXNetPermissionError(f"{said} (the credentials were read anew, in vain)")
     return MXNetManifestError(said) if api_errors.is_permanent(answer) else MXNetJobError(said)

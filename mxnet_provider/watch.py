@@ -91,7 +91,7 @@ class JobWatch:
 
         Raises:
             MXNetJobUnreachableError: the API server was away for too long.
-            ApiException: it rejects the look at the job.
+            ApiError: it rejects the look at the job.
         """
         ended = await self.run()
         if self.gave_up_on is None:

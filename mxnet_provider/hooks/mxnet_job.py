@@ -11,9 +11,9 @@ import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
 from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.log_lines import split_lines
 from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.defined_connection import require_undefined
@@ -44,7 +44,8 @@ class MXNetJobHook(KubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`.
 
     Jobs and pods are the API server's JSON as dicts. Every call rides out two minutes of an unreachable or
-    overloaded API server and a rotated token, and raises `kubernetes.client.ApiException` for what the server rejects.
+    overloaded API server and a rotated token, and raises `mxnet_operator.kube.errors.ApiError` (with the HTTP status as
+    `code`) for what the server rejects.
 
     Args:
         args: As for Airflow's KubernetesHook.
@@ -135,8 +136,9 @@ class MXNetJobHook(KubernetesHook):
 
         Its pods and Services go with it, by the cluster's garbage collection. Returns whether it was deleted.
         """
-        only = {"propagation_policy": propagation_policy, "resource_version": resource_version}
-        return self._ask(lambda jobs: jobs.delete_job(ref, **only))
+        return self._ask(
+            lambda jobs: jobs.delete_job(ref, propagation_policy=propagation_policy, resource_version=resource_version)
+        )
 
     @_through_short_outages
     def patch_job(self, ref: JobRef, patch: Mapping[str, Any]) -> bool:
@@ -191,8 +193,8 @@ class MXNetJobHook(KubernetesHook):
 
         try:
             return self._ask(read)
-        except ApiException as e:
-            if e.status == 404:
+        except ApiError as e:
+            if e.code == 404:
                 return None
             raise
 

@@ -91,8 +91,8 @@ class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
             answer = api_errors.refusal(e)
             if answer is None:
                 raise
-            said = f"The API server rejected the deletion of {ref.title}: {api_errors.message(answer)}"
-            raise (MXNetPermissionError if answer.status in (401, 403) else MXNetJobError)(said) from e
+            said = f"The API server rejected the deletion of {ref.title}: {answer.message}"
+            raise (MXNetPermissionError if answer.code in (401, 403) else MXNetJobError)(said) from e
         if not deleted and stated is None:
             raise MXNetJobDeletedError(
                 f"There is no {ref.title} with uid {ref.uid}. No namespace was given: the job may run in another. Give "

@@ -420,7 +420,7 @@ class TaskJob:
             job = self._hook.create_job(manifest, ref.plural)
         except Exception as e:
             answer = api_errors.refusal(e)
-            if answer is None or api_errors.reason(answer) != "AlreadyExists":
+            if answer is None or answer.reason != "AlreadyExists":
                 raise
             there = self._hook.get_job(ref)
             if there is None or not reattach.is_ours(there, record):

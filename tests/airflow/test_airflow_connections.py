@@ -9,10 +9,10 @@ import pytest
 import yaml
 from airflow.configuration import conf
 from api_gateway import gateway_to
-from kubernetes.client.exceptions import ApiException
 from kubernetes.config import incluster_config
 from provider_fixtures import OperatorWorld, Try, server_in_thread, terminated
 
+from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
@@ -101,6 +101,6 @@ def test_a_worker_reads_a_token_that_was_replaced_anew_and_once(running, tmp_pat
         assert hook.get_job(ref) is None
         gateway.tokens = set()
         gateway.asked.clear()
-        with pytest.raises(ApiException) as refused:
+        with pytest.raises(ApiError) as refused:
             hook.get_job(ref)
-        assert (refused.value.status, len(gateway.asked)) == (401, 2)
+        assert (refused.value.code, len(gateway.asked)) == (401, 2)

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 import structlog.testing
-from kubernetes.client.exceptions import ApiException
 from provider_fixtures import StampedLog, Store, Try, operator_world, server_in_thread
 from waiting import eventually
 
 from mxnet_operator.api import names
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.hooks.api_connection import ApiConnection
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.job.job_ref import JobRef
 
@@ -122,9 +122,9 @@ def test_the_right_to_patch_is_known_before_the_job_exists(world, monkeypatch):
     assert world.hook.may_patch(unknown)
 
     async def forbidden(*_args, **_options):
-        raise ApiException(status=403, reason="Forbidden")
+        raise ApiError(403, "Forbidden", "no")
 
-    monkeypatch.setattr(ApiConnection, "request", forbidden)
+    monkeypatch.setattr(Client, "patch", forbidden)
     assert not world.hook.may_patch(unknown)
 
 

@@ -124,8 +124,13 @@ class ScriptedApi:
         return [query for _, _, query, _, _ in self.asked]
 
     def credentials(
-        self, headers: Callable[[], Mapping[str, str]] = dict, reload: Callable[[], Any] | None = None
+        self,
+        headers: Callable[[], Mapping[str, str]] = dict,
+        reload: Callable[[], Awaitable[Credentials]] | None = None,
     ) -> Credentials:
+        async def unchanged() -> Credentials:
+            return self.credentials(headers)
+
         return Credentials(
             server=self.url,
             ssl=None,
@@ -133,7 +138,7 @@ class ScriptedApi:
             proxy=None,
             namespace="default",
             headers=headers,
-            reload=reload or (lambda: self.credentials(headers)),
+            reload=reload or unchanged,
         )
 
     def client(self) -> Client:

@@ -13,7 +13,7 @@ from mxnet_operator.kube import answers
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.instrumentation import RequestObserver
-from mxnet_operator.kube.transport import Params, Request, Transport
+from mxnet_operator.kube.transport import ATTEMPTS, Params, Request, Transport
 
 __all__ = [
     "JSON_PATCH",
@@ -41,8 +41,8 @@ class Client:
 
     Every request may raise ApiError (the server rejected it) or ApiUnavailable (no server, the connection broke, or the
     answer is none of a Kubernetes API: then whether a write was carried out is unknown). A GET is tried again when the
-    server is unavailable, and any request when it says 429. Pass `warnings` to collect the texts of a reply's Warning
-    headers; else they are logged.
+    server is unavailable, and any request when it says 429, up to `attempts` in all. Pass `warnings` to collect the
+    texts of a reply's Warning headers; else they are logged.
     """
 
     def __init__(
@@ -53,11 +53,20 @@ class Client:
         request_timeout: float = 60.0,
         max_connections: int = 100,
         observer: RequestObserver | None = None,
+        attempts: int = ATTEMPTS,
+        user_agent: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Timeouts are in seconds; nothing connects before the first request."""
+        """Timeouts are in seconds; nothing connects before the first request. A `user_agent` replaces the usual one."""
         self._transport = Transport(
-            credentials, connect_timeout, request_timeout, max_connections, observer, clock=clock
+            credentials,
+            connect_timeout,
+            request_timeout,
+            max_connections,
+            observer,
+            attempts=attempts,
+            user_agent=user_agent,
+            clock=clock,
         )
         self._may_write: Callable[[], bool] | None = None
 

@@ -1,11 +1,12 @@
 """Credentials for an API server, loaded from a kubeconfig or a service account by the official client's loader."""
 
+import asyncio
 import contextlib
 import os
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +29,8 @@ _NO_FOLDER: Final = (
 class Credentials:
     """API server, its trusted certificates, and the user's credentials.
 
-    `headers` and `reload` may block (a token file is read, an exec plugin is run): call them off the event loop.
+    `headers` may block (a token file is read, an exec plugin is run): call it off the event loop. `reload` reads
+    everything anew.
     `ssl` is None for a server on plain HTTP; `server_hostname` is the kubeconfig's `tls-server-name`.
     """
 
@@ -38,7 +40,7 @@ class Credentials:
     proxy: str | None
     namespace: str
     headers: Callable[[], Mapping[str, str]]
-    reload: Callable[[], "Credentials"]
+    reload: Callable[[], Awaitable["Credentials"]]
 
 
 def load_credentials(kubeconfig: str | None = None, context: str | None = None) -> Credentials:
@@ -101,8 +103,11 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
             raise CredentialsError(f"kubeconfig {paths}: the namespace {namespace!r} is no text")
         cluster = config["clusters"].get_with_name(chosen["cluster"])["cluster"].value
         _check_server(paths, cluster.get("server"))
-        return _credentials(
-            configuration, namespace, lambda: _from_kubeconfig(paths, context), cluster.get("proxy-url")
+        return from_configuration(
+            configuration,
+            namespace=namespace,
+            proxy=proxy_for(configuration.host, cluster.get("proxy-url"), os.environ),
+            reload=lambda: asyncio.to_thread(_from_kubeconfig, paths, context),
         )
 
 
@@ -147,13 +152,18 @@ def _in_cluster() -> Credentials:
         namespace = _SERVICE_ACCOUNT_NAMESPACE.read_text("utf-8").strip()
     except Exception as error:
         raise CredentialsError(f"this pod's service account can't be used: {error}") from error
-    return _credentials(configuration, namespace or "default", _in_cluster)
+    return from_configuration(
+        configuration,
+        namespace=namespace or "default",
+        proxy=proxy_for(configuration.host, None, os.environ),
+        reload=lambda: asyncio.to_thread(_in_cluster),
+    )
 
 
-def _credentials(
-    configuration: Any, namespace: str, reload: Callable[[], Credentials], proxy: str | None = None
+def from_configuration(
+    configuration: Any, *, namespace: str, proxy: str | None, reload: Callable[[], Awaitable[Credentials]]
 ) -> Credentials:
-    """Make credentials of what the loader has read; `proxy` is the kubeconfig's own.
+    """Make credentials of a `kubernetes.client.Configuration`, whose own proxy isn't looked at. Reads certificates.
 
     Raises:
         CredentialsError: something of it can't be used.
@@ -174,7 +184,7 @@ def _credentials(
         server=configuration.host.rstrip("/"),
         ssl=context,
         server_hostname=configuration.tls_server_name,
-        proxy=proxy_for(configuration.host, proxy, os.environ),
+        proxy=proxy,
         namespace=namespace,
         headers=headers,
         reload=reload,

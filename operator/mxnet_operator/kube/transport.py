@@ -27,7 +27,8 @@ T = TypeVar("T")
 
 Params = Mapping[str, str | int | bool]
 
-_ATTEMPTS: Final = 4
+ATTEMPTS: Final = 4
+"""How often a request that may be repeated is sent, the first time included."""
 _LONGEST_RETRY_AFTER: Final = 30.0
 """Longest Retry-After in seconds that is obeyed here; for more, the caller's back-off applies."""
 _HEADERS_VALID: Final = 30.0
@@ -66,9 +67,13 @@ class Transport:
         max_connections: int,
         observer: RequestObserver | None = None,
         *,
+        attempts: int = ATTEMPTS,
+        user_agent: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the settings of the pool, which `open` creates."""
+        self._attempts = attempts
+        self._user_agent = user_agent or _user_agent()
         self._observer = observer or _ignore
         self.credentials = credentials
         self._timeout = aiohttp.ClientTimeout(total=request_timeout, connect=connect_timeout)
@@ -85,7 +90,7 @@ class Transport:
         """Create the pool; needs a running event loop."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._max_connections),
-            headers={"Accept": "application/json, */*", "User-Agent": _user_agent()},
+            headers={"Accept": "application/json, */*", "User-Agent": self._user_agent},
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
@@ -113,7 +118,7 @@ class Transport:
             return False
 
         async for attempt in tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(_ATTEMPTS),
+            stop=tenacity.stop_after_attempt(self._attempts),
             wait=_wait,
             retry=tenacity.retry_if_exception(worth_retrying),
             reraise=True,
@@ -257,7 +262,7 @@ class Transport:
         async with self._auth_lock:
             if self.credentials is refused:
                 try:
-                    self.credentials = await asyncio.to_thread(refused.reload)
+                    self.credentials = await refused.reload()
                 except CredentialsError as error:
                     log.warning(
                         "the server rejected the credentials or isn't trusted, and they can't be reloaded: %s", error

@@ -130,6 +130,7 @@ def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
             ["-f", broken],
             ["-f", good, "--replica", ARGUMENT],
         ],
+        ("init",): [[broken], [good], [ARGUMENT]],
         ("logs",): [["digits"], ["-f", "digits"], ["digits", "--replica", "all"], ["digits", "--replica", ARGUMENT]],
         ("get",): [
             [],

@@ -112,7 +112,11 @@ async def test_a_server_that_stays_overloaded_is_given_up():
 async def test_credentials_are_loaded_anew_once_when_the_server_refuses_them():
     async with scripted_api(refuse(401, "Unauthorized"), answer(POD)) as api:
         fresh = api.credentials(lambda: {"Authorization": "Bearer new"})
-        stale = api.credentials(lambda: {"Authorization": "Bearer old"}, reload=lambda: fresh)
+
+        async def reload():
+            return fresh
+
+        stale = api.credentials(lambda: {"Authorization": "Bearer old"}, reload)
         async with Client(stale) as client:
             assert await client.create(PATH, {}) == POD
         assert [headers["Authorization"] for *_, headers, _ in api.asked] == ["Bearer old", "Bearer new"]
@@ -142,7 +146,7 @@ async def test_a_refusal_of_fresh_credentials_reaches_the_caller():
 
 
 async def test_credentials_that_cannot_be_reloaded_leave_the_servers_refusal():
-    def fail():
+    async def fail():
         raise CredentialsError("the file is gone")
 
     async with scripted_api(refuse(401, "Unauthorized")) as api:

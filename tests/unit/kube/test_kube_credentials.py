@@ -1,5 +1,6 @@
 """Credentials as the official loader reads them, and what is said where it can't."""
 
+import asyncio
 import base64
 import ssl
 import subprocess
@@ -117,7 +118,7 @@ def test_a_client_certificate_is_used_and_leaves_no_file_behind(tmp_path, monkey
     assert credentials.headers() == {}
     assert credentials.ssl is not None
     assert list((tmp_path / "tmp").iterdir()) == []
-    assert credentials.reload().ssl is not None
+    assert asyncio.run(credentials.reload()).ssl is not None
 
 
 def test_verification_can_be_turned_off_and_the_servers_name_given(tmp_path):
@@ -150,7 +151,7 @@ def test_reloading_reads_the_file_again(tmp_path):
     path = tmp_path / "k"
     credentials = load_credentials(kubeconfig(path))
     kubeconfig(path, {"token": "rotated"})
-    assert credentials.reload().headers() == {"Authorization": "Bearer rotated"}
+    assert asyncio.run(credentials.reload()).headers() == {"Authorization": "Bearer rotated"}
 
 
 def test_no_kubeconfig_says_how_to_name_one(tmp_path):

@@ -1,6 +1,5 @@
 """A cluster whose certificates are replaced while a client runs: what is on disk is read anew."""
 
-import asyncio
 import base64
 import contextlib
 import dataclasses
@@ -165,7 +164,12 @@ async def test_the_files_are_read_at_most_every_ten_seconds_and_by_one_request(t
     async with started(tmp_path) as cluster:
         source = InPod()
         credentials = source.load(cluster, monkeypatch)
-        credentials = dataclasses.replace(credentials, reload=lambda: read.append(now[0]) or credentials)
+
+        async def reload():
+            read.append(now[0])
+            return credentials
+
+        credentials = dataclasses.replace(credentials, reload=reload)
         async with Client(credentials, clock=lambda: now[0]) as client:
             await cluster.rotate()
             for _ in range(30):
@@ -219,11 +223,11 @@ async def test_an_outage_that_begins_with_a_failed_handshake_does_not_fail_liven
 ):
     now = [1000.0]
     async with started(tmp_path) as cluster:
-        credentials, loop = InPod().load(cluster, monkeypatch), asyncio.get_running_loop()
+        credentials = InPod().load(cluster, monkeypatch)
 
-        def reload():
+        async def reload():
             if when == "while the certificates are read anew" and now == [1000.0]:
-                asyncio.run_coroutine_threadsafe(cluster.stop(), loop).result()
+                await cluster.stop()
             return credentials
 
         credentials = dataclasses.replace(credentials, reload=reload)

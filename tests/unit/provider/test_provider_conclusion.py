@@ -1,7 +1,7 @@
 """Conclusion from each way in which the wait for a job ends: the task's error, and what is shown and ended before."""
 
 import pytest
-from airflow.exceptions import AirflowSkipException, AirflowTaskTimeout
+from airflow.providers.common.compat.sdk import AirflowSkipException, AirflowTaskTimeout
 
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kubernetes.client.exceptions import ApiException
 
+from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
@@ -50,7 +50,7 @@ class Server:
         seconds, what = next(self._looks)
         self.now += seconds
         if what == AWAY:
-            raise ApiException(status=503, reason="away")
+            raise ApiError(503, "ServiceUnavailable", "away")
         return DONE if what == END else RUNNING
 
     async def get_job(self, _ref: JobRef) -> dict[str, Any]:

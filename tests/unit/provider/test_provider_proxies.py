@@ -1,4 +1,4 @@
-"""A trigger reaches the API server by the same proxies as the worker, and without them where the worker does."""
+"""Tasks and triggers reach the API server by the proxies that the official client would take, or by none."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,9 +8,10 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.rest import RESTClientObject
 
-from mxnet_provider.hooks.api_connection import open_connection
+from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job.job_ref import JobRef
 
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+ANSWER = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 
 
 @pytest.fixture
@@ -51,33 +52,9 @@ async def test_a_proxy_is_used_where_the_worker_uses_it(
     configuration = client.Configuration()
     configuration.host = f"http://127.0.0.1:{port}"
     configuration.proxy = f"http://127.0.0.1:{port}"
-    configuration.proxy_headers = {"X-Team": "training"}
     configuration.no_proxy = no_proxy
     worker = isinstance(RESTClientObject(configuration).pool_manager, urllib3.ProxyManager)
-    async with open_connection(configuration) as connection:
-        assert await connection.request("GET", "/version") == {}
-    assert asked[0].startswith("GET http://" if worker else "GET /version")
-
-
-async def test_a_proxy_gets_its_own_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are for the proxy: with TLS they stand in its CONNECT alone, which is all that this proxy sees."""
-    asked: list[str] = []
-
-    async def reject(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append((await reader.readuntil(b"\r\n\r\n")).decode())
-        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    async with await asyncio.start_server(reject, "127.0.0.1", 0) as proxy:
-        configuration = client.Configuration()
-        configuration.host = "https://api.example.com:6443"
-        configuration.proxy = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-        configuration.proxy_headers = {"Proxy-Authorization": "Basic eDp5"}
-        async with open_connection(configuration) as connection:
-            with pytest.raises(Exception, match="403"):
-                await connection.request("GET", "/version")
-    assert asked[0].startswith("CONNECT api.example.com:6443")
-    assert "Proxy-Authorization: Basic eDp5" in asked[0]
+    monkeypatch.setattr(MXNetJobHook, "configuration", lambda _, **__: configuration)
+    async with MXNetJobHook().job_client() as jobs:
+        assert await jobs.get_job(JobRef(name="none", namespace="default")) is None
+    assert asked[0].startswith("GET http://" if worker else "GET /apis")

@@ -15,8 +15,8 @@ from airflow.sdk.exceptions import (
     TaskDeferralTimeout,
     TaskDeferred,
 )
-from kubernetes.client.exceptions import ApiException
 
+from mxnet_operator.kube.errors import ApiError
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
@@ -35,7 +35,7 @@ LOOKS: dict[str, Any] = {
     },
     "missing": None,
     "away": ConnectionError("refused"),
-    "forbidden": ApiException(status=403),
+    "forbidden": ApiError(403, "Forbidden", "no"),
 }
 ERRORS = {
     "failed": MXNetJobFailedError,

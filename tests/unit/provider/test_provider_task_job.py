@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from kubernetes.client import Configuration
-from kubernetes.client.exceptions import ApiException
 from msgspec import to_builtins
-from urllib3.exceptions import MaxRetryError
 
 from mxnet_operator.api import names
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.hooks.api_connection import ApiConnection
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
@@ -123,14 +122,14 @@ def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        ApiException(status=403),
-        ApiException(status=401),
-        ApiException(status=422),
-        ApiException(status=503),
-        MaxRetryError(None, "/apis", None),  # type: ignore[arg-type]
+        ApiError(403, "Forbidden", "no"),
+        ApiError(401, "Unauthorized", "no"),
+        ApiError(422, "Invalid", "no"),
+        ApiError(503, "ServiceUnavailable", "no"),
+        ApiUnavailable("away"),
         ConnectionResetError(),
     ],
-    ids=lambda error: f"{type(error).__name__} {getattr(error, 'status', '')}",
+    ids=lambda error: f"{type(error).__name__} {getattr(error, 'code', '')}",
 )
 def test_what_became_of_a_job_is_not_lost_where_it_can_not_be_deleted(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
@@ -147,12 +146,6 @@ def test_what_became_of_a_job_is_not_lost_where_it_can_not_be_deleted(
     made.finished(ended)
     assert hook.did == ["remember finished"]
     assert "could not be deleted" in caplog.text
-
-
-def refusal(reason: str) -> ApiException:
-    error = ApiException(status=409)
-    error.body = f'{{"reason": "{reason}", "message": "m"}}'
-    return error
 
 
 @pytest.mark.parametrize(
@@ -172,17 +165,17 @@ def test_a_creation_that_met_a_quota_being_counted_is_tried_again(
     async def create(*_arguments: Any, **_options: Any) -> dict[str, Any]:
         did.append(answers[len(did)])
         if did[-1]:
-            raise refusal(did[-1])
+            raise ApiError(409, did[-1], "m")
         return running(BEFORE)
 
     hook = MXNetJobHook()
     monkeypatch.setattr(MXNetJobHook, "configuration", lambda _, **__: Configuration())
-    monkeypatch.setattr(ApiConnection, "request", create)
+    monkeypatch.setattr(Client, "create", create)
     manifest = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "digits", "namespace": "d"}}
     if created:
         assert hook.create_job(manifest)["metadata"]["uid"] == "u"
     else:
-        with pytest.raises(ApiException):
+        with pytest.raises(ApiError):
             hook.create_job(manifest)
     assert len(did) == asked
 
@@ -373,7 +366,14 @@ def test_a_task_learns_its_jobs_page_from_the_first_status_before_it_leaves_the_
 
 
 @pytest.mark.parametrize(
-    "look", [new("", "Created"), None, new(PAGE, "Created", uid="another"), ApiException(status=403), ConnectionError()]
+    "look",
+    [
+        new("", "Created"),
+        None,
+        new(PAGE, "Created", uid="another"),
+        ApiError(403, "Forbidden", "no"),
+        ConnectionError(),
+    ],
 )
 def test_a_task_whose_job_names_no_page_goes_on_at_once(look: Any) -> None:
     hook = LookedAt(look)
