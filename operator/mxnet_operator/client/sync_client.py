@@ -214,17 +214,20 @@ class MXJobClient:
             return running.result()
         except concurrent.futures.CancelledError:
             raise RuntimeError(_CLOSED) from None
-        except BaseException:
+        except BaseException as error:
             running.cancel()
+            if self._is_closed and isinstance(error, Exception):  # its connection was closed
+                raise RuntimeError(_CLOSED) from error
             raise
 
     async def _end_calls(self) -> None:
         calls = asyncio.all_tasks() - {asyncio.current_task()}
+        # First the connections: one whose request is cancelled says farewell by TLS, which would outlive the loop.
+        await self._async.__aexit__()
         for each in calls:
             each.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         await self._loop.shutdown_asyncgens()
-        await self._async.__aexit__()
 
 
 async def _next(lines: Any) -> str:
