@@ -59,7 +59,6 @@ class _Meta(Meta, frozen=True):
 class _PodSpec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
-    priority_class_name: str = ""
     active_deadline_seconds: int | None = None
 
 
@@ -147,7 +146,6 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         scheduler_name=sys.intern(pod.spec.scheduler_name),
         gang_member=sys.intern(meta.annotations.gang_member) if meta.annotations and not pod.spec.node_name else "",
         gang_priority=sys.intern(meta.annotations.gang_priority) if meta.annotations else "",
-        priority_class=sys.intern(pod.spec.priority_class_name),
         created_at=meta.creation_timestamp,
         reported=bool(status.start_time or status.container_statuses or status.init_container_statuses),
         waiting_reason=waiting.reason,

@@ -59,8 +59,6 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Annotation about its gang, `names.GANG_MEMBER_ANNOTATION`, while it has no node."""
     gang_priority: str = ""
     """Annotation about its priority class, `names.GANG_PRIORITY_ANNOTATION`."""
-    priority_class: str = ""
-    """Priority class by its spec: its template's, its gang's, or the server's default."""
     created_at: datetime | None = None
     reported: bool = False
     """Whether its kubelet has reported on it: a start time, or the state of a container."""

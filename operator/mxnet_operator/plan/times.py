@@ -30,11 +30,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT: Final = Policy()
 
 
-def soonest(*waits: timedelta | None) -> timedelta | None:
-    """Return the shortest of several waits; None where nothing is waited for."""
-    return min((wait for wait in waits if wait is not None), default=None)
-
-
 def left_of(wait: timedelta, since: datetime | None, now: datetime) -> timedelta:
     """Return what is left of a wait; zero if its beginning is unknown, or so far ahead that a clock was set."""
     if since is None:

@@ -141,10 +141,3 @@ def test_what_its_kubelet_has_reported_on_is_known(status):
     """A virtual kubelet may have a start time alone; a pod is Pending while a neighbour of mxnet is created."""
     assert view(phase="Pending", **status).reported
     assert not view(phase="Pending", conditions=[{"type": "PodScheduled", "status": "True"}]).reported
-
-
-def test_the_priority_class_of_a_pod_is_known():
-    spec = {"priorityClassName": "high"}
-    metadata = {"name": "p", "namespace": "ns", "uid": "u", "labels": LABELS, "ownerReferences": [OWNER]}
-    pod = project_pod(msgspec.Raw(json.dumps({"metadata": metadata, "spec": spec}).encode())).view
-    assert (pod.priority_class, pod.gang_priority) == ("high", "")

@@ -142,16 +142,6 @@ class TestOnTheLocalCluster:
         again = self.look(msgspec.structs.replace(asked.obj(), status=answer.status), *pods)
         assert len([each for each in again.actions if isinstance(each, DeletePod)]) == 1000
 
-    @pytest.mark.parametrize(
-        ("wanted", "has", "restarts"),
-        [("high", "high", 0), ("high", "low", 1), ("high", "", 1), ("", "by-default", 0)],
-    )
-    def test_of_a_pod_that_does_not_say_it_its_own_class_counts(self, wanted: str, has: str, restarts: int) -> None:
-        """One of an older controller, or one to which the server gave the default class."""
-        asked = job("Job", {"priorityClass": wanted})
-        answer = self.look(asked, self.waits(asked, 0, "").set(priority_class=has))
-        assert (answer.status or asked.status).restarts == restarts
-
     def test_once_a_pod_has_a_node_it_is_said_when_the_change_takes_effect(self) -> None:
         asked = job("Job", {"priorityClass": "high"})
         placed = make_pod(asked, "Worker", 0).running().set(gang_priority="low")

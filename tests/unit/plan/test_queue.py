@@ -542,34 +542,19 @@ def test_a_template_with_kueues_labels_is_warned_of(template: Template) -> None:
     assert ("KueuePodGroup" in told) == template.warned
 
 
-class TestAWorkloadOfAnOlderController:
-    """Its digest doesn't know the priority class of schedulingPolicy."""
+class TestThePriorityClassOfSchedulingPolicy:
+    """A job asks its queue for it, unless a label of Kueue's names a class."""
 
-    def classed(self, **labels: str) -> MXJob:
-        builder = (
-            make_mxjob().scheduler().worker(2, resources=GPU).run_policy(schedulingPolicy={"priorityClass": "high"})
-        )
-        return queued(builder, **labels)
+    def classed(self, name: str, **labels: str) -> MXJob:
+        builder = make_mxjob().scheduler().worker(2, resources=GPU)
+        return queued(builder.run_policy(schedulingPolicy={"priorityClass": name}), **labels)
 
-    def of_older(self, job: MXJob) -> str:
-        policy = msgspec.structs.replace(job.spec.run_policy, scheduling_policy=None)
-        older = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
-        return asks_for(with_defaults(older))
-
-    def test_a_job_that_has_quota_keeps_it_also_between_two_attempts(self) -> None:
-        job = self.classed()
-        had = workload(job, QUOTA, ADMITTED, asks_for=self.of_older(job))
-        answer = plan(job, seen(had), NOW)
-        assert [type(each) for each in answer.actions if not isinstance(each, SetQueueConditions)] == [CreatePod] * 3
-        checked = workload(job, QUOTA, asks_for=self.of_older(job))
-        assert plan(job, seen(checked), NOW).actions == ()
-
-    def test_one_that_waits_is_given_its_class(self) -> None:
-        job = self.classed()
-        (change,) = plan(job, seen(workload(job, PENDING, asks_for=self.of_older(job))), NOW).actions
+    def test_a_job_that_waits_is_given_its_new_class(self) -> None:
+        job, before = self.classed("high"), asks_for(with_defaults(self.classed("low")))
+        (change,) = plan(job, seen(workload(job, PENDING, asks_for=before)), NOW).actions
         assert isinstance(change, ChangeQueueWorkload)
-        assert change.asks_for == asks_for(with_defaults(job)) != self.of_older(job)
+        assert change.asks_for == asks_for(with_defaults(job)) != before
 
     def test_where_a_label_decides_the_class_says_nothing(self) -> None:
-        job = self.classed(priority_class="low")
-        assert asks_for(with_defaults(job)) == self.of_older(job)
+        high, low = (self.classed(name, priority_class="label") for name in ("high", "low"))
+        assert asks_for(with_defaults(high)) == asks_for(with_defaults(low))

@@ -88,20 +88,8 @@ def _outdated(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
         for replica in replicas
         if replica.pod is not None
         and not replica.pod.deleting
-        and _differs(replica.pod, gang_priority(job, replica.type))
+        and replica.pod.gang_priority != gang_priority(job, replica.type)
     )
-
-
-def _differs(pod: PodView, wanted: str) -> bool:
-    """Return whether a pod has another class from its gang than is wanted.
-
-    Pods of earlier versions don't say that theirs is from their gang; without one they may have the server's default.
-    """
-    return _class_of(pod) != wanted if wanted else bool(pod.gang_priority)
-
-
-def _class_of(pod: PodView) -> str:
-    return pod.gang_priority or pod.priority_class
 
 
 def _is_placed(replicas: tuple[Replica, ...]) -> bool:
@@ -110,5 +98,5 @@ def _is_placed(replicas: tuple[Replica, ...]) -> bool:
 
 def _change(job: MXJob, outdated: tuple[Replica, ...]) -> str:
     first = outdated[0]
-    before = _class_of(first.pod) if first.pod is not None else ""
+    before = first.pod.gang_priority if first.pod is not None else ""
     return f"from {before or 'none'} to {gang_priority(job, first.type) or 'none'}"

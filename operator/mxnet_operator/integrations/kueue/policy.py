@@ -211,7 +211,7 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     if not is_queued or state.kinds.state != "Served":
         return None
     workload = state.workload
-    if workload is not None and (workload.has_quota or _is_what_was_asked(workload, _effective(job))):
+    if workload is not None and (workload.has_quota or workload.asks_for == asks_for(_effective(job))):
         return None
     return _class_of(job)
 
@@ -249,28 +249,13 @@ def _report_ready(state: JobState) -> tuple[Action, ...]:
 
 def asks_for(job: MXJob) -> str:
     """Digest what a job with defaults asks its queue for: not its program, which may change while it waits."""
-    return _digest(job, "" if (job.metadata.labels or {}).get(QUEUE_PRIORITY_LABEL) else _scheduling_class(job))
-
-
-def _is_what_was_asked(workload: QueueWorkload, job: MXJob) -> bool:
-    """Return whether a Workload asks for what a job with defaults asks for now.
-
-    Digests of earlier versions leave out the class of schedulingPolicy: by such a one no quota is given back.
-    """
-    if workload.has_quota and workload.asks_for == _digest(job, ""):
-        return True
-    return workload.asks_for == asks_for(job)
-
-
-def _digest(job: MXJob, scheduling_class: str) -> str:
     types = {
         replica_type: [spec.replicas or 0, *_sizes(spec.template["spec"])]
         for replica_type, spec in job.spec.specs_in_use.items()
     }
     labels = job.metadata.labels or {}
     asked = [labels.get(each, "") for each in (QUEUE_LABEL, QUEUE_PRIORITY_LABEL, QUEUE_TIME_LABEL)]
-    if scheduling_class:
-        asked.append(scheduling_class)
+    asked.append("" if labels.get(QUEUE_PRIORITY_LABEL) else _scheduling_class(job))
     return hashlib.sha256(msgspec.json.encode([asked, types], order="deterministic")).hexdigest()[:16]
 
 
@@ -282,7 +267,7 @@ def workload_name(job: MXJob) -> str:
 def _admitted(
     job: MXJob, observed: Observed, workload: QueueWorkload, known: tuple[ResourceFlavor, ...]
 ) -> QueueAdmission:
-    if not observed.pods and not _is_what_was_asked(workload, job):
+    if not observed.pods and workload.asks_for != asks_for(job):
         message = f"Queue {queue_of(job)}: the job asks for something else than it was admitted for, and queues anew."
         return QueueAdmission(standing=Standing.WAITS, reason=_QUEUED, message=message, actions=_deleted(workload))
     used = list(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
@@ -319,7 +304,7 @@ def _waiting(job: MXJob, queue: str, state: QueueState) -> QueueAdmission:
         return admission
     if workload.is_true(FINISHED):
         return msgspec.structs.replace(admission, actions=_deleted(workload))
-    if _is_what_was_asked(workload, job):
+    if workload.asks_for == asks_for(job):
         return admission
     if workload.has_quota:
         return admission if workload.is_evicted else msgspec.structs.replace(admission, actions=_deleted(workload))

@@ -72,14 +72,6 @@ def dns_label_errors(path: str, text: str) -> Iterator[FieldError]:
         yield invalid(path, text, _LABEL_RULE)
 
 
-def subdomain_errors(path: str, text: str) -> Iterator[FieldError]:
-    """Validate a name that has to be a DNS subdomain, as most objects' names are."""
-    if len(text) > 253:
-        yield invalid(path, text, "must be no more than 253 bytes")
-    if not SUBDOMAIN.fullmatch(text):
-        yield invalid(path, text, SUBDOMAIN_RULE)
-
-
 def metadata_errors(resource: Resource, obj: Object) -> Iterator[FieldError]:
     """Validate an object's metadata."""
     metadata = obj["metadata"]
