@@ -272,7 +272,7 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         dict[str, str],
         Meta(
             description="completedIndexes maps replica types to the indexes of replicas that have succeeded:"
-            ' "0-2,5", or above 4096 bytes a hexadecimal number with a bit for each. Not in training-operator 1.8.1.'
+            ' "0-2,5". Not in training-operator 1.8.1.'
         ),
     ] = {}
     restarts: Annotated[

@@ -22,9 +22,6 @@ NAMED: Final = 5
 """Maximum number of replicas that a message names."""
 _HAVE_RUN: Final = frozenset({"Running", "Succeeded", "Unknown"})
 """Phases of pods whose containers have started; a pod is Unknown when its node has stopped reporting on it."""
-LONGEST_INDEXES: Final = 4096
-"""Longest set in bytes in a Job's notation; as a number the longest set, of 10,000 replicas, has 2,502."""
-_NUMBER: Final = "0x"
 
 
 class ReplicaState(Enum):
@@ -204,10 +201,7 @@ def is_tuning(replicas: Iterable[Replica]) -> bool:
 
 
 def parse_indexes(text: str) -> frozenset[int]:
-    """Return the indexes that the text lists. Raises ValueError for text that is in neither notation."""
-    if text.startswith(_NUMBER):
-        bits = f"{int(text, 16):b}"
-        return frozenset(index for index, bit in enumerate(reversed(bits)) if bit == "1")
+    """Return the indexes that a text in a Job's notation lists. Raises ValueError for another text."""
     indexes: set[int] = set()
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
@@ -216,17 +210,10 @@ def parse_indexes(text: str) -> frozenset[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """Return the shortest text for a set of indexes in a Job's notation, or a hexadecimal number if too long."""
-    there = sorted(set(indexes))
-    runs = groupby(enumerate(there), key=lambda pair: pair[1] - pair[0])
+    """Return the text for a set of indexes in a Job's notation: `0-2,5`."""
+    runs = groupby(enumerate(sorted(set(indexes))), key=lambda pair: pair[1] - pair[0])
     spans = ([index for _, index in run] for _, run in runs)
-    text = ",".join(str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans)
-    if len(text) <= LONGEST_INDEXES:
-        return text
-    bits = bytearray(b"0" * (there[-1] + 1))
-    for index in there:
-        bits[-1 - index] = ord("1")
-    return hex(int(bits.decode(), 2))
+    return ",".join(str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans)
 
 
 def _has_run(job: MXJob, pods: tuple[PodView, ...]) -> bool:
