@@ -66,9 +66,16 @@ class ClusterFiles:
 
 
 def mxjob_home() -> Path:
-    """Return the folder for all local state: $MXJOB_HOME, or the platform's folder for user data."""
+    """Return the folder for all local state: $MXJOB_HOME, or the platform's folder for user data.
+
+    Raises:
+        HomeError: the user has no home, as a pod's of any uid.
+    """
     named = os.environ.get(HOME_VARIABLE)
-    return Path(named).expanduser().absolute() if named else platformdirs.user_data_path("mxjob")
+    try:
+        return Path(named).expanduser().absolute() if named else platformdirs.user_data_path("mxjob")
+    except RuntimeError as error:
+        raise HomeError(f"no folder for local state: this user has no home; name a folder: {HOME_VARIABLE}") from error
 
 
 def cluster_files(home: Path) -> ClusterFiles:

@@ -18,7 +18,10 @@ def usable_home() -> Iterator[Path]:
     with extra_needed("local"):
         from mxnet_operator.local.home import HomeError, mxjob_home  # noqa: PLC0415
 
-    home = mxjob_home()
+    try:
+        home = mxjob_home()
+    except HomeError as error:
+        raise CommandError(str(error)) from error
     try:
         yield home
     except HomeError as error:

@@ -11,6 +11,7 @@ from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
+from mxnet_operator.cli.server.connection import local_cluster
 from mxnet_operator.client.jobs import pod_name, replicas
 
 if TYPE_CHECKING:
@@ -21,15 +22,8 @@ _MOST_NAMES: Final = 5
 
 def is_local(server: str) -> bool:
     """Return whether the API server of this URL is the local cluster that runs on this machine for this user."""
-    try:
-        from mxnet_operator.local.home import cluster_files, mxjob_home, running_state  # noqa: PLC0415
-    except ModuleNotFoundError:  # without the extra `local` there is no such cluster
-        return False
-    try:
-        state = running_state(cluster_files(mxjob_home()))
-    except (OSError, RuntimeError):  # a user without a home, as in a pod of any uid, or one whose home can't be read
-        return False
-    return state is not None and state.server == server
+    running = local_cluster()
+    return running is not None and running[1].server == server
 
 
 def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, "ContainerPaths"]:

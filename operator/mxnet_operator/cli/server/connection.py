@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
     from mxnet_operator.kube.credentials import Credentials
     from mxnet_operator.kube.instrumentation import RequestObserver
+    from mxnet_operator.local.home import ClusterFiles, ClusterState
 
 _COMPLETION_SECONDS = 3.0
 _PANEL = "Cluster"
@@ -84,25 +85,44 @@ class Target:
     namespace: str | None = None
 
 
-def running_local(target: Target) -> str | None:
-    """Return the kubeconfig of the running local cluster where nothing names another; None where none runs."""
+def local_files() -> "ClusterFiles | None":
+    """Return the paths of this user's local cluster, running or not; None where there can be none."""
     try:
-        from mxnet_operator.local.home import cluster_files, mxjob_home, running_state  # noqa: PLC0415
-    except ModuleNotFoundError:  # without the extra `local` there is no such cluster
+        from mxnet_operator.local.home import HomeError, cluster_files, mxjob_home  # noqa: PLC0415
+    except ModuleNotFoundError:  # the extra `local` isn't installed
         return None
-    files = cluster_files(mxjob_home())
-    return str(files.kubeconfig) if uses_local(target) and running_state(files) is not None else None
+    try:
+        return cluster_files(mxjob_home())
+    except HomeError:  # the user has no home, as a pod's of any uid
+        return None
+
+
+def local_cluster() -> "tuple[ClusterFiles, ClusterState] | None":
+    """Return the files and state of this user's running local cluster; None where none runs, or none can."""
+    if (files := local_files()) is None:
+        return None
+    from mxnet_operator.local.home import running_state  # noqa: PLC0415
+
+    try:
+        state = running_state(files)
+    except OSError:  # a home that can't be read
+        return None
+    return None if state is None else (files, state)
 
 
 def uses_local(target: Target) -> bool:
     """Whether the options and the environment name the local cluster's kubeconfig, or no cluster at all."""
     with extra_needed("controller"):
         from mxnet_operator.kube.credentials import named_cluster  # noqa: PLC0415
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files, mxjob_home  # noqa: PLC0415
 
-    named = named_cluster(target.kubeconfig, target.context)
-    return named is None or os.path.abspath(named) == str(cluster_files(mxjob_home()).kubeconfig)  # noqa: PTH100
+    named, files = named_cluster(target.kubeconfig, target.context), local_files()
+    return named is None or (files is not None and os.path.abspath(named) == str(files.kubeconfig))  # noqa: PTH100
+
+
+def running_local(target: Target) -> str | None:
+    """Return the kubeconfig of the running local cluster where nothing names another; None where none runs."""
+    running = local_cluster()
+    return str(running[0].kubeconfig) if running is not None and uses_local(target) else None
 
 
 def credentials_of(target: Target) -> "Credentials":
