@@ -18,6 +18,7 @@ SOURCES: Final[Mapping[str, str]] = {
     "files/components/argo.yaml": "components/argo/rbac.yaml",
     "files/components/coscheduling.yaml": "components/coscheduling/rbac.yaml",
     "files/components/kueue.yaml": "components/kueue/rbac.yaml",
+    "files/components/monitoring.yaml": "components/monitoring/monitoring.yaml",
     "files/components/network-policy.yaml": "components/network-policy/network-policy.yaml",
     "files/components/volcano.yaml": "components/volcano/rbac.yaml",
 }

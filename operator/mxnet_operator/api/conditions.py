@@ -130,6 +130,12 @@ def created(conditions: tuple[Condition, ...], name: str, now: datetime) -> tupl
     return set_condition(conditions, CREATED, reason(CREATED), f"{names.KIND} {name} is created.", now)
 
 
+def since(conditions: tuple[Condition, ...], condition_type: str) -> datetime | None:
+    """Return since when a condition is True; None where it isn't."""
+    true = (each for each in conditions if (each.type, each.status) == (condition_type, "True"))
+    return next((each.last_transition_time for each in true), None)
+
+
 def state_of(conditions: tuple[Condition, ...]) -> State:
     """Return the state that the conditions amount to, as one word; empty before the first of them."""
     for condition_type in _BY_PRECEDENCE:

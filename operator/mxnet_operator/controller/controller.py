@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
@@ -170,6 +171,10 @@ class Controller:
             [reflector for reflector in needed if not reflector.synced.is_set()] for needed in self._needed.values()
         ]
         return "; ".join(_missing(each) for of_one in missing for each in of_one) if all(missing) else ""
+
+    def jobs_by_state(self) -> Counter[tuple[str, str]]:
+        """Count the cached jobs by namespace and state; the state is empty before the first status."""
+        return Counter(record for jobs in self._jobs for record in jobs.states())
 
     @property
     def reflectors(self) -> Iterator[Reflector[Any]]:

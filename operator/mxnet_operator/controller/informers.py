@@ -1,6 +1,6 @@
 """Informers of one namespace, or of all: caches of jobs and their children, and the reflectors that fill them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
@@ -38,6 +38,12 @@ class WatchedJobs:
         self.reflector = Reflector(
             client, self.resource, self.cache, project_job, on_change, namespace=namespace, page=_JOBS_AT_ONCE
         )
+
+    def states(self) -> Iterator[tuple[str, str]]:
+        """Yield namespace and state of each cached job."""
+        for key in self.cache:
+            if (job := self.cache.get(key)) is not None:
+                yield key.partition("/")[0], job.state
 
     @property
     def keys(self) -> list[str]:

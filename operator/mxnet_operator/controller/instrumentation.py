@@ -43,14 +43,22 @@ class ControllerObserver(QueueObserver):
     def job(self, namespace: str, event: JobEvent) -> None:
         """Record a change in a job's life."""
 
+    def job_started(self, namespace: str, waited: float) -> None:
+        """Record that a job runs for the first time, `waited` seconds after it was accepted."""
+
     def status_written(self, namespace: str, old: MXJobStatus, new: MXJobStatus) -> None:
-        """Record that a status replaced another; calls `job` with the changes between them.
+        """Record that a status replaced another; calls `job` and `job_started` with the changes between them.
 
         By writes, not by the caches: each change is counted once, whichever of two controllers makes it and however
         often they start.
         """
         if not old.conditions and new.conditions:
             self.job(namespace, JobEvent.CREATED)
+        accepted, started = (
+            conditions.since(new.conditions, each) for each in (conditions.CREATED, conditions.RUNNING)
+        )
+        if accepted and started and not (new.restarts or conditions.since(old.conditions, conditions.RUNNING)):
+            self.job_started(namespace, (started - accepted).total_seconds())
         if new.restarts > old.restarts and conditions.state_of(new.conditions) == conditions.RESTARTING:
             self.job(namespace, JobEvent.RESTARTED)  # Suspension raises the number as well.
         if not conditions.is_terminal(old):

@@ -19,6 +19,7 @@ FRAMEWORK: Final = "mxnet"
 
 # Seconds. controller-runtime's own, less those below a tenth of a millisecond, which no Python code takes.
 _QUEUE_BUCKETS: Final = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100, 1000)
+_START_BUCKETS: Final = (1, 2, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
 _RECONCILE_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 _HELP: Final = {
@@ -46,6 +47,8 @@ _HELP: Final = {
     **{f"training_operator_jobs_{event.value}_total": f"Counts number of jobs {event.value}" for event in JobEvent},
     # this project's
     "mxnet_operator_cache_objects": "Current number of objects in the cache of a resource",
+    "mxnet_operator_job_start_seconds": "Seconds from the acceptance of a job until it ran for the first time",
+    "mxnet_operator_jobs": "Current number of jobs by state; New has no status yet",
     "mxnet_operator_task_crashes_total": "Total number of controller tasks restarted after an unexpected exception",
     "mxnet_operator_watch_last_event_seconds": "Seconds since the last event of a watch, bookmarks included",
 }
@@ -74,6 +77,7 @@ class Metrics(ControllerObserver):
         self._errors = self._counter("controller_runtime_reconcile_errors_total", controller)
         self._panics = self._counter("controller_runtime_reconcile_panics_total", controller)
         self._requests = self._counters("rest_client_requests_total", "code", "method", "host")
+        self._starts = self._histograms("mxnet_operator_job_start_seconds", "job_namespace", buckets=_START_BUCKETS)
         self._crashes = self._counters("mxnet_operator_task_crashes_total", "task")
         self._jobs = {
             event: self._counters(f"training_operator_jobs_{event.value}_total", "job_namespace", "framework")
@@ -128,6 +132,10 @@ class Metrics(ControllerObserver):
         """Count a change in a job's life."""
         self._jobs[event].labels(namespace, FRAMEWORK).inc()
 
+    def job_started(self, namespace: str, waited: float) -> None:
+        """Record how long a job waited until it ran, in seconds."""
+        self._starts.labels(namespace).observe(waited)
+
     def _counters(self, name: str, *labels: str) -> Counter:
         return Counter(name, _HELP[name], labels, registry=self.registry)
 
@@ -135,8 +143,10 @@ class Metrics(ControllerObserver):
         return self._counters(name, *labels).labels(*labels.values())
 
     def _histogram(self, name: str, labels: dict[str, str], buckets: Iterable[float]) -> Histogram:
-        made = Histogram(name, _HELP[name], list(labels), buckets=tuple(buckets), registry=self.registry)
-        return made.labels(*labels.values())
+        return self._histograms(name, *labels, buckets=buckets).labels(*labels.values())
+
+    def _histograms(self, name: str, *labels: str, buckets: Iterable[float]) -> Histogram:
+        return Histogram(name, _HELP[name], labels, buckets=tuple(buckets), registry=self.registry)
 
 
 class _Gauges(Collector):
@@ -159,6 +169,10 @@ class _Gauges(Collector):
         yield _gauge("controller_runtime_max_concurrent_reconciles", self._controller.workers, controller=CONTROLLER)
         if (elector := self._controller.elector) is not None:
             yield _gauge("leader_election_master_status", elector.leads, name=elector.name)
+        jobs = _family("mxnet_operator_jobs", "job_namespace", "state")
+        for (namespace, state), number in sorted(self._controller.jobs_by_state().items()):
+            jobs.add_metric([namespace, state or "New"], number)
+        yield jobs
         labels = ("resource", "namespace")
         silence = _family("mxnet_operator_watch_last_event_seconds", *labels)
         sizes = _family("mxnet_operator_cache_objects", *labels)

@@ -39,6 +39,8 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """Key of the job: `namespace/name`."""
     body: bytes | None
     """JSON of the job, perhaps compressed, without unused fields; None for a job that is too large to be cached."""
+    state: str = ""
+    """Its `status.state`; empty before its first status."""
 
     @property
     def raw(self) -> bytes | None:
@@ -68,19 +70,28 @@ class _Pod(Wire, frozen=True):
     status: PodStatus = PodStatus()
 
 
-class _Object(Wire, frozen=True):
+class _JobStatus(Wire, frozen=True):
+    state: Any = ""
+    """Text, but that jobs of earlier operators may have anything."""
+
+
+class _Job(Wire, frozen=True):
     metadata: Meta
+    status: _JobStatus | None = None
 
 
 _pods: Final = msgspec.json.Decoder(_Pod)
-_objects: Final = msgspec.json.Decoder(_Object)
+_jobs: Final = msgspec.json.Decoder(_Job)
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def project_job(raw: msgspec.Raw) -> JobRecord:
     """Return a job for the cache."""
-    meta = _objects.decode(raw).metadata
-    return JobRecord(f"{meta.namespace}/{meta.name}", _kept(raw))
+    job = _jobs.decode(raw)
+    state = job.status.state if job.status is not None else ""
+    return JobRecord(
+        f"{job.metadata.namespace}/{job.metadata.name}", _kept(raw), sys.intern(state if isinstance(state, str) else "")
+    )
 
 
 def _kept(raw: msgspec.Raw) -> bytes | None:

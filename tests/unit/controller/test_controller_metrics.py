@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 from apiserver_fixtures import running_server
 from builders import make_mxjob
-from controller_fixtures import JOBS, ControllerWorld, RecordingClient, gang, running_program, submitted, world
+from controller_fixtures import JOBS, PODS, ControllerWorld, RecordingClient, gang, running_program, submitted, world
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import SECONDS, until
 
@@ -66,6 +66,9 @@ async def test_a_jobs_life_is_counted(tmp_path):
         seen = w.scrape()
         for event, count in (("created", 2), ("successful", 1), ("failed", 1), ("deleted", 1)):
             assert seen.value(f"training_operator_jobs_{event}_total", **JOB_LABELS) == count, event
+        jobs = [sample for sample in seen.samples if sample.name == "mxnet_operator_jobs"]
+        assert {each.labels["state"]: each.value for each in jobs} == {"Failed": 1}
+        assert seen.value("mxnet_operator_job_start_seconds_count", job_namespace="default") == 1
         assert seen.value("workqueue_depth") == 0
         looks = seen.value("controller_runtime_reconcile_total", controller="mxjob-controller")
         assert looks == seen.value("controller_runtime_reconcile_time_seconds_count")
@@ -119,6 +122,11 @@ async def test_restarts_are_counted_and_suspensions_are_not(tmp_path):
         assert job["status"]["restarts"] == 1
         await until(lambda: w.controller.queue.working == 0 and not len(w.controller.queue))
         assert w.scrape().value("training_operator_jobs_restarted_total", **JOB_LABELS) == 1
+        (await w.api.merge(f"{JOBS}/paused", {"spec": {"runPolicy": {"suspend": False}}})).ok()
+        await w.eventually(PODS, lambda pods: "paused-worker-0" in pods)
+        await w.move(["paused-worker-0"], "Running")
+        await w.state("paused", "Running")
+        assert w.scrape().value("mxnet_operator_job_start_seconds_count") == 1, "a start is the first, and no other"
 
 
 async def test_who_leads_is_seen(tmp_path):

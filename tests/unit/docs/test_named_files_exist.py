@@ -20,6 +20,7 @@ NAMED = re.compile(
 ELSEWHERE = {
     "common/fit.py",  # apache/mxnet's examples
     "example/image-classification/train_cifar10.py",
+    "install.yaml",  # a release's, not in the repository
     "kvstore_server.py",  # MXNet's
     "mxnet/kvstore/kvstore_server.py",
     "scheduling.volcano.sh",  # Volcano's API group, no script
