@@ -42,6 +42,11 @@ def complete_schema() -> Schema:
     return _with_rules(_complete(POD_TEMPLATE))
 
 
+def metadata_schema() -> Schema:
+    """Return the schema of any object's metadata; its parts are shared, so only read it."""
+    return _complete("ObjectMeta")
+
+
 def _crd(word: str, depth: int) -> Schema:
     if word[0] == "[":
         return {"type": "array", "items": _crd(word[1:-1], depth)}

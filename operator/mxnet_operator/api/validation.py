@@ -12,6 +12,7 @@ from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.metadata_rules import FIELDS, annotation_errors, label_errors
 from mxnet_operator.api.pod_sources import source_errors
+from mxnet_operator.api.pod_template import metadata_schema
 from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import complete_schema, job_schema
 from mxnet_operator.api.structural import FieldError, Schema, drop_nulls, join, prune, structural_errors
@@ -171,11 +172,11 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
         return
     if not (metadata.get("name") or metadata.get("generateName")):
         yield FieldError("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
-    for field in ("generateName", "namespace"):
-        if not isinstance(metadata.get(field, ""), str):
-            yield FieldError(
-                f"metadata.{field}", "FieldValueTypeInvalid", f"Invalid value: {metadata[field]!r}: must be a string"
-            )
+    with_own_words = ("name", "labels", "annotations")
+    others = {field: value for field, value in metadata.items() if field not in with_own_words}
+    for error in structural_errors(metadata_schema(), others, "metadata"):
+        if error.reason == "FieldValueTypeInvalid":
+            yield error
     for field in ("labels", "annotations"):
         if metadata.get(field) is not None and not _maps_strings(metadata[field]):
             detail = "Invalid value: must map strings to strings"

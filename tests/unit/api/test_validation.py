@@ -131,7 +131,18 @@ def test_a_job_of_every_type_is_valid() -> None:
             changed(worker(), 7, "metadata", "name"),
             'metadata.name: Invalid value: "integer": metadata.name in body must be of type string: "integer"',
         ),
-        (changed(worker(), 7, "metadata", "namespace"), "metadata.namespace: Invalid value: 7: must be a string"),
+        (
+            changed(worker(), 1000, "metadata", "managedFields"),
+            'metadata.managedFields: Invalid value: "integer": metadata.managedFields in body must be of type array: '
+            '"integer"',
+        ),
+        *(
+            (
+                changed(worker(), {}, "metadata", field),
+                f'metadata.{field}: Invalid value: "object": metadata.{field} in body must be of type string: "object"',
+            )
+            for field in ("namespace", "generateName", "resourceVersion", "deletionTimestamp")
+        ),
         (
             changed(worker(), "digits", "metadata"),
             'metadata: Invalid value: "string": metadata in body must be of type object: "string"',
