@@ -6,7 +6,20 @@ import typer
 
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import run_app
-from mxnet_operator.cli.verbs import convert, cp, delete, describe, get, init, local, logs, run, validate, wait
+from mxnet_operator.cli.verbs import (
+    convert,
+    cp,
+    dashboard,
+    delete,
+    describe,
+    get,
+    init,
+    local,
+    logs,
+    run,
+    validate,
+    wait,
+)
 from mxnet_operator.cli.version import show_version
 
 app = App(
@@ -21,6 +34,7 @@ app.command(epilog=init.EXAMPLES)(init.init)
 app.command(epilog=logs.EXAMPLES)(logs.logs)
 app.command(epilog=get.EXAMPLES)(get.get)
 app.command(epilog=describe.EXAMPLES)(describe.describe)
+app.command(epilog=dashboard.EXAMPLES)(dashboard.dashboard)
 app.command(epilog=cp.EXAMPLES)(cp.cp)
 app.command(epilog=wait.EXAMPLES)(wait.wait)
 app.command(epilog=delete.EXAMPLES)(delete.delete)

@@ -270,6 +270,17 @@ def replicas(job: dict[str, Any]) -> list[str]:
     return [f"{kind.lower()}-{index}" for kind in names.REPLICA_TYPES for index in range(types.get(kind, 0))]
 
 
+def ready_counts(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Count for each replica type the replicas that run or have succeeded, and those wanted, in order of creation."""
+    statuses = (job.get("status") or {}).get("replicaStatuses") or {}
+    here = {
+        names.canonical_type(key): status.get("active", 0) + status.get("succeeded", 0)
+        for key, status in statuses.items()
+    }
+    asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
+    return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if asked.get(kind)}
+
+
 __all__ = [
     "PODS",
     "RETRY_SECONDS",
@@ -286,6 +297,7 @@ __all__ = [
     "pod_name",
     "pod_selector",
     "pods_of",
+    "ready_counts",
     "replicas",
     "resource_of_job",
     "until_gone",

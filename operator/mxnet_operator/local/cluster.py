@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.dashboard import Dashboard, new_token, page_template
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES
@@ -21,7 +22,6 @@ from mxnet_operator.local.control_plane.plane import ControlPlane, in_process, k
 from mxnet_operator.local.control_plane.programs import AbortedError
 from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, make_cluster_folder, write_state
 from mxnet_operator.local.images import ImageStore
-from mxnet_operator.local.job_pages import JobPages, page_template
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 
 NODE = "local"
@@ -108,10 +108,11 @@ async def run_cluster(
             kubernetes=plane.kubelet_context,
         )
         plane.use_logs(kubelet.log_source)
-        pages = JobPages(client)
-        held.push_async_callback(pages.stop)
         last = last_state(files)
-        pages_port = await pages.start(last.pages_port if last else 0)
+        token = (last.dashboard_token if last else "") or new_token()
+        dashboard = Dashboard(client, token, uid_opens=True)
+        held.push_async_callback(dashboard.stop)
+        pages_port = await dashboard.start(last.pages_port if last else 0)
         controller = make_controller(controllers_client, page_template(pages_port))
         on_step("node and controller")
         components = {
@@ -124,7 +125,14 @@ async def run_cluster(
             if not stop.is_set():
                 started_at = time.time()
                 state = ClusterState(
-                    os.getpid(), started_at, plane.port, subnet, options.control_plane, plane.programs, pages_port
+                    os.getpid(),
+                    started_at,
+                    plane.port,
+                    subnet,
+                    options.control_plane,
+                    plane.programs,
+                    pages_port,
+                    dashboard_token=token,
                 )
                 write_state(files, state)
                 on_ready(state)

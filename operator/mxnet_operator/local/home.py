@@ -161,7 +161,9 @@ class ClusterState(msgspec.Struct, frozen=True):
     programs: tuple[int, ...] = ()
     """Process ids of the control plane's programs; empty for the in-memory API server."""
     pages_port: int = 0
-    """Port of the job pages."""
+    """Port of the dashboard."""
+    dashboard_token: str = ""
+    """Token of the dashboard, kept so that a browser's cookie and bookmarks stay valid."""
     stopping: bool = False
     """Whether it has begun to stop."""
 
@@ -169,6 +171,11 @@ class ClusterState(msgspec.Struct, frozen=True):
     def server(self) -> str:
         """URL of the API server."""
         return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def dashboard(self) -> str:
+        """Address of the dashboard, with its token."""
+        return f"http://127.0.0.1:{self.pages_port}/?token={self.dashboard_token}"
 
 
 @dataclass(frozen=True)

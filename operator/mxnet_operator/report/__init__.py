@@ -1,7 +1,6 @@
-"""HTML report on a finished job: training or tuning, time line and replicas in one self-contained file."""
+"""HTML page on a job: training or tuning, time line and replicas; as a report, one self-contained file."""
 
-from mxnet_operator.report.drawing import MissingMatplotlibError, require_matplotlib
 from mxnet_operator.report.page import html
 from mxnet_operator.report.run import Replica, Run
 
-__all__ = ["MissingMatplotlibError", "Replica", "Run", "html", "require_matplotlib"]
+__all__ = ["Replica", "Run", "html"]

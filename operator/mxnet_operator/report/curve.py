@@ -1,45 +1,44 @@
-"""Training curve: accuracy over epochs, and below it samples per second."""
+"""Training curves: the figures of each unit over the epochs, the accuracy first."""
 
 import math
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
-from mxnet_operator.report.drawing import GREY, drawn
+from mxnet_operator.readers.figure_names import is_known, unit_of, words_of
+from mxnet_operator.report import chart
+from mxnet_operator.report.chart import COLOURS, Chart, Series
 from mxnet_operator.report.run import Run
 
 _VALIDATION: Final = "validation_accuracy"
 _TRAIN: Final = "train_accuracy"
 _SPEED: Final = "samples_per_second"
-_SERIES: Final = ((_TRAIN, "training", "#8a6d1f", 1.4), (_VALIDATION, "validation", "#0b5cad", 2.4))
-Points = tuple[tuple[int, float], ...]
-_SPEED_COLOUR: Final = "#1b7f5c"
-_LIMIT: Final = "#b3261e"
-_LOST: Final = {"color": _LIMIT, "linestyle": "none", "marker": "x", "markersize": 8, "label": "not a number"}
-_HIGH: Final = 3.9
-_LOW: Final = 1.9
-"""Inches."""
+_ACCURACY: Final = "accuracy"
+_FIRST: Final = {"accuracy": 0, "loss": 1, "perplexity": 2, "error": 3, "samples/s": 8, "seconds": 9}
+_MOST_CHARTS: Final = 8
 
 
 def has_curve(run: Run) -> bool:
     """Whether the script or its log reported figures for a curve."""
-    return _has_accuracy(run) or bool(run.history(_SPEED))
+    return bool(_names(run))
 
 
 def divergence(run: Run) -> int | None:
     """Return the first epoch after which a figure of the curve was not a finite number; None where all are."""
-    return min((epoch for name in (_VALIDATION, _TRAIN) for epoch in run.diverged(name)), default=None)
+    return min((epoch for name in _names(run) for epoch in run.diverged(name)), default=None)
 
 
 def description(run: Run, threshold: float | None) -> str:
-    """Describe the picture in words, as alternative text."""
+    """Describe the curves in words."""
     sentences = []
-    for name, words in ((_VALIDATION, "Validation"), (_TRAIN, "Training")):
+    for name in _names(run):
+        if unit_of(name) in {"samples/s", "seconds"}:
+            continue
+        words, show = words_of(name).capitalize(), _percent if unit_of(name) == _ACCURACY else _plain
         if points := run.history(name):
             (first, start), (last, end) = points[0], points[-1]
-            sentences.append(
-                f"{words} accuracy goes from {start:.1%} after epoch {first} to {end:.1%} after epoch {last}."
-            )
+            sentences.append(f"{words} goes from {show(start)} after epoch {first} to {show(end)} after epoch {last}.")
         if lost := run.diverged(name):
-            sentences.append(f"{words} accuracy is not a number after {_epochs(lost)}: the training diverged.")
+            sentences.append(f"{words} is not a number after {_epochs(lost)}: the training diverged.")
     points = run.history(_VALIDATION)
     if threshold is not None and points:
         reached = next((epoch for epoch, value in points if value >= threshold), None)
@@ -50,28 +49,61 @@ def description(run: Run, threshold: float | None) -> str:
     return " ".join(sentences)
 
 
-def svg(run: Run, threshold: float | None) -> bytes:
-    """Draw the curves as an SVG document.
-
-    Raises:
-        MissingMatplotlibError: matplotlib is not installed.
-    """
-    heights = [*([_HIGH] if _has_accuracy(run) else []), *([_LOW] if run.history(_SPEED) else [])]
-
-    def paint(panels: list[Any]) -> None:
-        if _has_accuracy(run):
-            _draw_accuracy(panels[0], run, threshold)
-        if run.history(_SPEED):
-            _draw_series(panels[-1], run.history(_SPEED), None, _SPEED_COLOUR, 1.4)
-            panels[-1].set_ylabel("samples/s", color=GREY)
-            panels[-1].set_ylim(bottom=0)
-        panels[-1].set_xlabel("epochs trained", color=GREY)
-
-    return drawn(run.uid, heights, paint)
+def html(run: Run, threshold: float | None) -> str:
+    """Draw a chart for each unit."""
+    units: dict[str, list[str]] = {}
+    for name in _names(run):
+        units.setdefault(unit_of(name), []).append(name)
+    ordered = sorted(units, key=lambda unit: _FIRST.get(unit, 5))[:_MOST_CHARTS]
+    return "".join(chart.html(_chart(run, unit, units[unit], threshold)) for unit in ordered)
 
 
-def _has_accuracy(run: Run) -> bool:
-    return any(run.history(name) or run.diverged(name) for name in (_VALIDATION, _TRAIN))
+def latest(run: Run) -> tuple[str, str, str] | None:
+    """Return name, value and epoch of the figure that says most, where there is no final accuracy; None without any."""
+    order = sorted(_names(run), key=lambda name: (_FIRST.get(unit_of(name), 5), name.startswith("train")))
+    for name in order:
+        if points := run.history(name):
+            show = _percent if unit_of(name) == _ACCURACY else _plain
+            return words_of(name).capitalize(), show(points[-1][1]), f"after epoch {points[-1][0]}"
+    return None
+
+
+def _names(run: Run) -> tuple[str, ...]:
+    """Return the figures that are drawn: all that the log has, and those of the result that have a usual name."""
+    if not isinstance(run.result, Mapping):
+        return ()
+    named = (name for name in run.result if isinstance(name, str) and (name in run.from_log or is_known(name)))
+    return tuple(name for name in named if run.history(name) or run.diverged(name))
+
+
+def _chart(run: Run, unit: str, names: list[str], threshold: float | None) -> Chart:
+    colours = {name: _colour(name, number) for number, name in enumerate(names)}
+    if len(set(colours.values())) < len(names):
+        colours = {name: number % COLOURS for number, name in enumerate(names)}
+    has_limit = unit == _ACCURACY and threshold is not None
+    return Chart(
+        title=unit or "figures",
+        series=tuple(Series(words_of(name), _with_gaps(run, name), colour=colours[name]) for name in names),
+        across="epochs trained",
+        description=_in_words(run, unit, names),
+        limit=(f"threshold {threshold:.0%}", threshold) if has_limit and threshold is not None else None,
+        percent=unit == _ACCURACY,
+        from_zero=unit in {"samples/s", "seconds"},
+    )
+
+
+def _in_words(run: Run, unit: str, names: list[str]) -> str:
+    ends = (f"{words_of(name)} {points[-1][1]:.4g}" for name in names if (points := run.history(name)))
+    return f"Chart of {unit or 'figures'} over epochs. Last: {', '.join(ends) or 'not a number'}."
+
+
+def _colour(name: str, number: int) -> int:
+    """Return the colour of a line: the same for validation, and for training, in every chart."""
+    return {"validation": 0, "train": 1, "test": 2}.get(name.split("_", maxsplit=1)[0], 3 + number % 3)
+
+
+def _with_gaps(run: Run, name: str) -> tuple[tuple[float, float], ...]:
+    return tuple(sorted([*run.history(name), *((epoch, math.nan) for epoch in run.diverged(name))]))
 
 
 def _epochs(epochs: tuple[int, ...]) -> str:
@@ -79,30 +111,9 @@ def _epochs(epochs: tuple[int, ...]) -> str:
     return f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"
 
 
-def _draw_accuracy(axes: Any, run: Run, threshold: float | None) -> None:
-    from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional; `drawn` has found it
-
-    for name, words, colour, width in _SERIES:
-        _draw_series(axes, _with_gaps(run, name), words, colour, width)
-    if lost := sorted({epoch for name, *_ in _SERIES for epoch in run.diverged(name)}):
-        axes.plot(lost, [0.02] * len(lost), **_LOST, transform=axes.get_xaxis_transform())
-    if threshold is not None:
-        label = f"threshold {threshold:.0%}"
-        axes.axhline(threshold, label=label, color=_LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
-    axes.set_ylabel("accuracy", color=GREY)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-    axes.legend(loc="lower right", frameon=False)
+def _percent(value: float) -> str:
+    return f"{value:.1%}" if value <= 1 else f"{value:.4g}"
 
 
-def _with_gaps(run: Run, name: str) -> Points:
-    """Return a figure's points, NaN where it diverged: matplotlib breaks the line there."""
-    return tuple(sorted([*run.history(name), *((epoch, math.nan) for epoch in run.diverged(name))]))
-
-
-def _draw_series(
-    axes: Any, points: tuple[tuple[int, float], ...], words: str | None, colour: str, width: float
-) -> None:
-    if not points:
-        return
-    epochs, values = zip(*points, strict=True)
-    axes.plot(epochs, values, color=colour, linewidth=width, marker="o", markersize=width + 1.5, label=words)
+def _plain(value: float) -> str:
+    return f"{value:.4g}"

@@ -1,42 +1,53 @@
-"""HTML document about one job, for the report and the live page: head, style and header; it refers to no other file."""
+"""HTML document of a page: head, style and main part; it refers to nothing that isn't given."""
 
 from collections.abc import Iterable
 from html import escape
 from importlib import resources
 
 
-def document(
-    name: str,
-    namespace: str,
-    state: str,
-    message: str,
-    sections: Iterable[str],
-    *,
-    meta: str = "",
-    style: str = "",
-) -> str:
+def section(name: str, title: str, content: str) -> str:
+    """Build a section of a page; `name` is its id."""
+    return f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>{content}</section>'
+
+
+def scrolled(label: str, content: str) -> str:
+    """Build an area that scrolls where its content has no room, with the keyboard too."""
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">{content}</div>'
+
+
+def table(heading: Iterable[str], rows: Iterable[str]) -> str:
+    """Build a table of rows that are HTML already."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in heading)
+    lines = "\n".join(rows)
+    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table>"
+
+
+def message(text: str) -> str:
+    """Build a message: its first line as text, the others, such as a traceback, in monospace."""
+    first, _, more = text.strip("\n").partition("\n")
+    lines = f'<pre tabindex="0" role="group" aria-label="More of the message">{escape(more)}</pre>' if more else ""
+    return f"<p>{escape(first)}</p>{lines}" if first else ""
+
+
+def style() -> str:
+    """Read the style of all pages."""
+    return resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def document(title: str, sections: Iterable[str], *, head: str = "") -> str:
     """Build the document.
 
     Args:
-        name: The job's name.
-        namespace: The job's namespace.
-        state: The job's state, in one word.
-        message: What there is to say about that; may be empty.
-        sections: HTML of what follows the header.
-        meta: HTML for the head, such as a refresh.
-        style: CSS after the common one.
+        title: Title of the page, as text.
+        sections: HTML of the main part.
+        head: HTML that ends the head, such as scripts.
     """
-    title, word = escape(name), escape(state)
-    said = f"<p>{escape(message)}</p>" if message else ""
-    css = resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
     return "\n".join(
         (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta name="viewport" content="width=device-width, initial-scale=1">{meta}',
-            f"<title>{title}: {word}</title>",
-            f"<style>{css}{style}</style>\n</head>\n<body>\n<main>",
-            f'<header>\n<p class="kind">MXJob in namespace {escape(namespace)}</p>\n'
-            f'<h1>{title} <span class="state {word.lower()}">{word}</span></h1>\n{said}\n</header>',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{style()}</style>{head}\n</head>\n<body>\n<main>",
             *sections,
             "</main>\n</body>\n</html>\n",
         )

@@ -1,13 +1,12 @@
 """HTML page of the report: facts, pictures and table in one file."""
 
-import base64
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from html import escape
 from typing import Any
 
 from mxnet_operator.report import curve, timeline, tuning
-from mxnet_operator.report.document import document
+from mxnet_operator.report.document import document, message, scrolled, section, table
 from mxnet_operator.report.run import Replica, Run, Tuning
 
 
@@ -22,12 +21,29 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
         An HTML document that refers to nothing outside itself.
 
     Raises:
-        MissingMatplotlibError: there is a curve to draw, and matplotlib is not installed.
         msgspec.ValidationError: the mapping does not describe a run.
     """
     run = Run.of(job)
-    sections = (_facts(run, threshold), _picture(run, threshold), _timeline(run), _table(run))
-    return document(run.name, run.namespace, run.state, run.message, sections)
+    return document(f"{run.name}: {run.state}", sections(run, threshold).values())
+
+
+def sections(run: Run, threshold: float | None = None) -> dict[str, str]:
+    """Build the parts of a job's page by their ids: head, facts, charts, time line and replicas."""
+    return {
+        "head": _head(run),
+        "facts": _facts(run, threshold),
+        "charts": _charts(run, threshold),
+        "timeline": _timeline(run),
+        "replicas": _replicas(run),
+    }
+
+
+def _head(run: Run) -> str:
+    title, word = escape(run.name), escape(run.state)
+    return (
+        f'<header id="head">\n<p class="kind">MXJob in namespace {escape(run.namespace)}</p>\n'
+        f'<h1>{title} <span class="state {word.lower()}">{word}</span></h1>\n{message(run.message)}\n</header>'
+    )
 
 
 def _facts(run: Run, threshold: float | None) -> str:
@@ -38,12 +54,16 @@ def _facts(run: Run, threshold: float | None) -> str:
     if run.tuning is not None:
         facts.append(("Time per run", tuning.milliseconds(run.tuning.tuned_ms), _gain(run.tuning)))
         facts.append(("Trials", str(len(run.tuning.trials_ms)), tuning.shares(run.tuning)))
+    elif run.accuracy is None and (latest := curve.latest(run)) is not None:
+        facts.append(latest)
     if run.epochs is not None:
         facts.append(("Epochs", str(run.epochs), ""))
     if (diverged := curve.divergence(run)) is not None:
-        facts.append(("Diverged", f"epoch {diverged}", "the first whose accuracy is not a number"))
+        facts.append(("Diverged", f"epoch {diverged}", "the first with a figure that is not a number"))
     if run.duration_s is not None:
         facts.append(("Duration", _duration(run.duration_s), "from start to completion"))
+    elif run.read_at is not None and run.started_at is not None:
+        facts.append(("Running for", _duration((run.read_at - run.started_at).total_seconds()), ""))
     facts.append(("Replicas", str(len(run.replicas)), _counted(run.replicas)))
     if run.started_at is not None:
         facts.append(("Started", f"{run.started_at:%H:%M:%S}", f"{run.started_at:%d %B %Y}, UTC"))
@@ -51,7 +71,7 @@ def _facts(run: Run, threshold: float | None) -> str:
         f'<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><dd class="quiet">{escape(note)}</dd></div>'
         for name, value, note in facts
     )
-    return f'<dl class="facts">{items}</dl>'
+    return f'<dl class="facts" id="facts">{items}</dl>'
 
 
 def _against_threshold(accuracy: float, threshold: float) -> str:
@@ -62,49 +82,43 @@ def _gain(tuned: Tuning) -> str:
     return f"{tuning.milliseconds(tuned.untuned_ms)} before: {tuned.gain:.1f} times as fast"
 
 
-def _picture(run: Run, threshold: float | None) -> str:
+def _charts(run: Run, threshold: float | None) -> str:
+    title, charts, words = "Training", "", ""
     if run.tuning is not None:
-        return _figure("Tuning", tuning.svg(run, run.tuning), tuning.description(run.tuning))
-    if not curve.has_curve(run):
-        return '<section><h2>Training</h2><p class="quiet">The job reported no accuracy for its epochs.</p></section>'
-    return _figure("Training", curve.svg(run, threshold), curve.description(run, threshold))
-
-
-def _figure(title: str, svg: bytes, description: str) -> str:
-    picture, words = base64.b64encode(svg).decode("ascii"), escape(description)
-    return (
-        f'<section><h2>{title}</h2><figure><img src="data:image/svg+xml;base64,{picture}" alt="{words}">'
-        f"<figcaption>{words}</figcaption></figure></section>"
-    )
+        title, charts, words = "Tuning", tuning.html(run.tuning), tuning.description(run.tuning)
+    elif curve.has_curve(run):
+        charts, words = curve.html(run, threshold), curve.description(run, threshold)
+    elif run.read_at is None:
+        words = "The job reported no accuracy, loss or other figures of its epochs."
+    else:
+        words = "No figures of an epoch so far."
+    return section("charts", title, f'<div class="charts">{charts}</div><p class="quiet">{escape(words)}</p>')
 
 
 def _timeline(run: Run) -> str:
     picture = timeline.svg(run)
     if not picture:
-        return ""
+        return '<section id="timeline" hidden></section>'
     caption = (
         "Seconds since the job began. A thin grey line: the pod was waiting; a bar: its container ran; "
         "a pale bar: until it was stopped; hatched red: until it failed."
     )
-    return f"<section><h2>Replicas over time</h2><figure>{picture}<figcaption>{caption}</figcaption></figure></section>"
+    figure = f'<figure class="timeline">{scrolled("Time line", picture)}<figcaption>{caption}</figcaption></figure>'
+    return section("timeline", "Replicas over time", figure)
 
 
-def _table(run: Run) -> str:
+def _replicas(run: Run) -> str:
     if not run.replicas:
-        return '<section><h2>Replicas</h2><p class="quiet">The pods were gone when the job was read.</p></section>'
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("Replica", "Pod", "Started", "Ran for", "Ended with"))
-    rows = "\n".join(_table_row(replica) for replica in run.replicas)
-    return (
-        f'<section><h2>Replicas</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody>'
-        "</table></div></section>"
-    )
+        return section("replicas", "Replicas", '<p class="quiet">The pods were gone when the job was read.</p>')
+    rows = table(("Replica", "Pod", "Started", "Ran for", "State"), map(_row, run.replicas))
+    return section("replicas", "Replicas", scrolled("Table of the replicas", rows))
 
 
-def _table_row(replica: Replica) -> str:
+def _row(replica: Replica) -> str:
     seconds = replica.seconds
     return (
         f'<tr class="{replica.outcome}"><th scope="row">'
-        f'<span class="dot" style="background:{timeline.colour(replica)}"></span>'
+        f'<span class="dot {timeline.role(replica)}"></span>'
         f"{escape(replica.label)}</th><td><code>{escape(replica.pod)}</code></td>"
         f"<td>{_time(replica.started_at)}</td><td>{'' if seconds is None else _duration(seconds)}</td>"
         f"<td>{escape(timeline.outcome(replica))}</td></tr>"

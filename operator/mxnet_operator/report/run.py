@@ -23,6 +23,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     recorded: Outcome | None = msgspec.field(default=None, name="outcome")
     """Outcome as its pod showed it; None in what was written before it was recorded."""
+    state: str = ""
+    """State of an unfinished replica, in the words of its pod: `running`, `ImagePullBackOff`."""
 
     @property
     def label(self) -> str:
@@ -81,6 +83,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     completed_at: datetime | None = None
     duration_s: float | None = None
+    read_at: datetime | None = None
+    """Time at which an unfinished job was read; None for one that has finished."""
     message: str = ""
     replicas: tuple[Replica, ...] = ()
     result: Any = None

@@ -10,12 +10,6 @@ from mxnet_operator.api import names
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.report.run import Replica, Run
 
-_ROOT: Final = "#7b4fa3"
-_SERVES: Final = "#1b7f5c"
-_WORKS: Final = "#0b5cad"
-_OTHER: Final = "#5b6770"
-_FAILED: Final = "#b3261e"
-
 _WIDTH: Final = 860
 _LEFT: Final = 118
 _RIGHT: Final = 112
@@ -38,13 +32,14 @@ def svg(run: Run) -> str:
     def x(at: datetime) -> float:
         return _LEFT + (at - start).total_seconds() / seconds * (_WIDTH - _LEFT - _RIGHT)
 
-    height = _TOP + _ROW * len(run.replicas) + 40
-    rows = (_row(replica, _TOP + _ROW * i, x, end) for i, replica in enumerate(run.replicas))
+    replicas = drawn(run)
+    height = _TOP + _ROW * len(replicas) + 40
+    rows = (_row(replica, _TOP + _ROW * i, x, end) for i, replica in enumerate(replicas))
     return "".join(
         (
             f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(description(run))}">',
             _HATCH,
-            _axis(start, seconds, x, _TOP + _ROW * len(run.replicas)),
+            _axis(start, seconds, x, _TOP + _ROW * len(replicas)),
             *rows,
             "</svg>",
         )
@@ -53,13 +48,13 @@ def svg(run: Run) -> str:
 
 def description(run: Run) -> str:
     """Describe the time line in words, as alternative text."""
-    return "Time line of the replicas. " + " ".join(f"{replica.label} {_words(replica)}." for replica in run.replicas)
+    return "Time line of the replicas. " + " ".join(f"{replica.label} {_words(replica)}." for replica in drawn(run))
 
 
 def outcome(replica: Replica) -> str:
     """Format a replica's outcome in two words."""
     if replica.outcome == "unfinished":
-        return "not finished" if replica.started_at else "not started"
+        return replica.state or ("not finished" if replica.started_at else "not started")
     return (
         replica.outcome
         if replica.outcome == "stopped" or replica.exit_code is None
@@ -67,25 +62,35 @@ def outcome(replica: Replica) -> str:
     )
 
 
-def colour(replica: Replica) -> str:
-    """Return the colour of a replica's type, by its role in the job."""
+def role(replica: Replica) -> str:
+    """Return the role of a replica's type in the job, a class of the style: `root`, `serves`, `works` or `other`."""
     row = TYPES.get(names.canonical_type(replica.type) or "")
     if row is None:
-        return _OTHER
-    return _ROOT if row.is_root else _SERVES if row.serves else _WORKS if row.works else _OTHER
+        return "other"
+    return "root" if row.is_root else "serves" if row.serves else "works" if row.works else "other"
 
 
 _HATCH: Final = (
     '<defs><pattern id="failed" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    f'<rect width="7" height="7" fill="{_FAILED}"/><rect width="2" height="7" fill="#fff" fill-opacity=".45"/>'
+    '<rect class="hatch" width="7" height="7"/><rect width="2" height="7" fill="#fff" fill-opacity=".45"/>'
     "</pattern></defs>"
 )
+_MOST_ROWS: Final = 40
+"""Replicas that are drawn; of more, those that failed come first."""
+
+
+def drawn(run: Run) -> tuple[Replica, ...]:
+    """Return the replicas that the time line has room for, in their order."""
+    if len(run.replicas) <= _MOST_ROWS:
+        return run.replicas
+    chosen = sorted(range(len(run.replicas)), key=lambda i: (run.replicas[i].outcome != "failed", i))[:_MOST_ROWS]
+    return tuple(run.replicas[i] for i in sorted(chosen))
 
 
 def _span(run: Run) -> tuple[datetime, datetime] | None:
     own = (run.started_at, run.completed_at)
     pods = ((r.created_at, r.started_at, r.finished_at) for r in run.replicas)
-    times = [at for at in chain(own, *pods) if at is not None]
+    times = [at for at in chain(own, *pods, (run.read_at,)) if at is not None]
     return (min(times), max(times)) if times and run.replicas else None
 
 
@@ -97,21 +102,21 @@ def _row(replica: Replica, top: float, x: Scale, end: datetime) -> str:
     ]
     last = replica.finished_at or end
     if replica.created_at is not None:
-        parts.append(_bar((x(replica.created_at), x(replica.started_at or last)), middle, 4, "#b9c2c9"))
+        parts.append(_bar((x(replica.created_at), x(replica.started_at or last)), middle, 4, 'class="waits"'))
     if replica.started_at is not None:
-        fill = "url(#failed)" if replica.outcome == "failed" else colour(replica)
-        faded = ' fill-opacity=".35"' if replica.outcome in ("stopped", "unfinished") else ""
-        parts.append(_bar((x(replica.started_at), x(last)), middle, _BAR, fill, faded))
+        paint = 'fill="url(#failed)"' if replica.outcome == "failed" else f'class="{role(replica)}"'
+        faded = ' fill-opacity=".45"' if replica.outcome in ("stopped", "unfinished") else ""
+        parts.append(_bar((x(replica.started_at), x(last)), middle, _BAR, paint + faded))
     ink = "bad" if replica.outcome == "failed" else "quiet"
     parts.append(f'<text x="{x(last) + 8:.1f}" y="{middle + 4}" class="{ink}">{escape(outcome(replica))}</text></g>')
     return "".join(parts)
 
 
-def _bar(ends: tuple[float, float], middle: float, height: float, fill: str, more: str = "") -> str:
+def _bar(ends: tuple[float, float], middle: float, height: float, paint: str) -> str:
     left, right = ends
     return (
         f'<rect x="{left:.1f}" y="{middle - height / 2}" width="{max(right - left, 2):.1f}" height="{height}"'
-        f' rx="{min(height / 2, 3)}" fill="{fill}"{more}/>'
+        f' rx="{min(height / 2, 3)}" {paint}/>'
     )
 
 
@@ -121,7 +126,7 @@ def _axis(start: datetime, seconds: float, x: Scale, bottom: float) -> str:
     for second in range(0, int(seconds) + 1, step):
         at = x(start + timedelta(seconds=second))
         parts.append(
-            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{bottom}" stroke="#e3e7ea"/>'
+            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{bottom}" class="grid"/>'
             f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle" class="quiet">{_clock(second)}</text>'
         )
     return "".join(parts)
@@ -136,6 +141,6 @@ def _clock(seconds: int) -> str:
 
 def _words(replica: Replica) -> str:
     if replica.started_at is None:
-        return "never started" if replica.outcome == "unfinished" else f"never started, {outcome(replica)}"
+        return outcome(replica) if replica.outcome == "unfinished" else f"never started, {outcome(replica)}"
     ran = "" if replica.seconds is None else f"ran for {replica.seconds:.0f} s, "
     return f"started at {replica.started_at:%H:%M:%S}, {ran}{outcome(replica)}"

@@ -1,16 +1,10 @@
 """Tuning picture: the time of each trial, the best so far, and the untuned time."""
 
 from itertools import accumulate
-from typing import Any, Final
 
-from mxnet_operator.report.drawing import GREY, drawn
-from mxnet_operator.report.run import Run, Tuning
-
-_SERVERS: Final = ("#1b7f5c", "#7b4fa3", "#8a6d1f", "#5b6770")
-_BEST: Final = "#0b5cad"
-_UNTUNED: Final = "#b3261e"
-_HEIGHT: Final = 3.9
-"""Inches."""
+from mxnet_operator.report import chart
+from mxnet_operator.report.chart import COLOURS, Chart, Series
+from mxnet_operator.report.run import Tuning
 
 
 def description(tuning: Tuning) -> str:
@@ -32,38 +26,30 @@ def milliseconds(value: float) -> str:
     return f"{value:.3g} ms"
 
 
-def svg(run: Run, tuning: Tuning) -> bytes:
-    """Draw the trials as an SVG document.
-
-    Raises:
-        MissingMatplotlibError: matplotlib is not installed.
-    """
-    return drawn(run.uid, [_HEIGHT], lambda panels: _draw(panels[0], tuning))
-
-
-def _draw(axes: Any, tuning: Tuning) -> None:
+def html(tuning: Tuning) -> str:
+    """Draw the trials as a chart."""
     numbers = range(1, len(tuning.trials_ms) + 1)
-    for position, server in enumerate(tuning.servers):
-        own = [
-            (number, ms)
-            for number, ms, on in zip(numbers, tuning.trials_ms, tuning.trials_on, strict=False)
-            if on == position
-        ]
-        axes.scatter(
-            [number for number, _ in own],
-            [ms for _, ms in own],
-            color=_SERVERS[position % len(_SERVERS)],
-            marker="osD^"[position % 4],
-            label=server,
-            zorder=3,
+    measured = tuple(
+        Series(
+            server,
+            tuple(
+                (number, ms)
+                for number, ms, on in zip(numbers, tuning.trials_ms, tuning.trials_on, strict=False)
+                if on == position
+            ),
+            "dots",
+            1 + position % (COLOURS - 1),
         )
-    best = list(accumulate(tuning.trials_ms, min))
-    axes.step(numbers, best, where="post", color=_BEST, linewidth=2.4, label="best so far", zorder=2)
-    axes.axhline(tuning.untuned_ms, color=_UNTUNED, linewidth=1.2, linestyle=(0, (5, 3)), label="untuned", zorder=1)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
-    axes.tick_params(axis="y", which="minor", colors=GREY)
-    axes.set_xlabel("trial", color=GREY)
-    axes.set_ylabel("milliseconds per run", color=GREY)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(tuning.servers) + 2, frameon=False)
+        for position, server in enumerate(tuning.servers)
+    )
+    best = Series("best so far", tuple(zip(numbers, accumulate(tuning.trials_ms, min), strict=True)), "step")
+    return chart.html(
+        Chart(
+            title="milliseconds per run",
+            series=(best, *measured),
+            across="trial",
+            description=description(tuning),
+            limit=("untuned", tuning.untuned_ms),
+            logarithmic=True,
+        )
+    )

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from mxnet_operator.cli.output.description import event_time
 from mxnet_operator.cli.output.progress import LiveProgress
 from mxnet_operator.cli.output.replica_lines import replica_lines
 from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
 from mxnet_operator.cli.output.times import job_duration, short
+from mxnet_operator.client.job_events import event_time
 
 NOW = datetime(2026, 1, 1, 12, 1, 30, tzinfo=UTC)
 NOON = "2026-01-01T12:00:00Z"

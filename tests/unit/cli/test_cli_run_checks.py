@@ -49,19 +49,6 @@ def test_a_report_that_can_be_written_lets_the_job_be_created(run, tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
-def test_without_matplotlib_no_job_is_created(run, tmp_path, monkeypatch):
-    for module in ("matplotlib", "matplotlib.figure"):
-        monkeypatch.setitem(sys.modules, module, None)
-
-    code, err, created = run(tmp_path / "report.html")
-
-    assert (code, created) == (2, 0)
-    assert "matplotlib" in err
-    assert "pip install" in err
-    assert "mxnet-operator[report]" in err
-    assert not (tmp_path / "report.html").exists()
-
-
 @pytest.mark.parametrize(
     ("report", "problem"),
     [("folder", "it is a folder"), ("none/report.html", "there is no folder"), ("job.yaml/a", "")],

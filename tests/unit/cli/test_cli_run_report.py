@@ -2,7 +2,7 @@
 
 import json
 
-from mxnet_operator.cli.running.run_report import finished_run
+from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.readers.training_log import TrainingLog
 
 JOB = {
@@ -43,7 +43,7 @@ def log_of(*lines):
 def test_a_run_has_its_replicas_in_order_and_its_times():
     pods = [pod("worker", 1), pod("scheduler", 0), pod("worker", 0), pod("worker", 0, owner="of-another")]
 
-    run = finished_run(JOB, pods, TrainingLog())
+    run = run_of(JOB, pods, TrainingLog())
 
     assert [replica.label for replica in run.replicas] == ["scheduler-0", "worker-0", "worker-1"]
     assert (run.state, run.duration_s, run.replicas[0].seconds) == ("Succeeded", 12.0, 10.0)
@@ -55,33 +55,33 @@ def test_what_was_ended_after_its_job_is_stopped_not_failed():
     ended["status"]["reason"] = "DeadlineExceeded"
     ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] = 143
 
-    assert [replica.outcome for replica in finished_run(JOB, [ended], TrainingLog()).replicas] == ["stopped"]
+    assert [replica.outcome for replica in run_of(JOB, [ended], TrainingLog()).replicas] == ["stopped"]
 
 
 def test_what_the_script_reports_counts_more_than_its_log():
     log = log_of("Epoch[0] Batch [20]\tSpeed: 10.0 samples/sec", "Epoch[0] Validation-accuracy=0.5")
     reported = json.dumps({"accuracy": 0.75, "validation_accuracy": [0.75]})
 
-    assert finished_run(JOB, [pod("worker", 0)], log).accuracy == 0.5
-    run = finished_run(JOB, [pod("worker", 0, reported), pod("worker", 1, '{"accuracy": 0.1}')], log)
+    assert run_of(JOB, [pod("worker", 0)], log).accuracy == 0.5
+    run = run_of(JOB, [pod("worker", 0, reported), pod("worker", 1, '{"accuracy": 0.1}')], log)
 
     assert (run.accuracy, run.history("samples_per_second")) == (0.75, ((1, 10.0),))
 
 
 def test_a_last_word_that_is_no_json_object_is_no_result():
     for message in ("Traceback", "[1]", '"x"', ""):
-        assert finished_run(JOB, [pod("worker", 0, message)], TrainingLog()).result == {}
+        assert run_of(JOB, [pod("worker", 0, message)], TrainingLog()).result == {}
 
 
 def test_a_job_that_never_started_has_a_report():
-    run = finished_run({**JOB, "status": None}, [], TrainingLog())
+    run = run_of({**JOB, "status": None}, [], TrainingLog())
     assert (run.replicas, run.duration_s, run.state) == ((), None, "new")
 
 
 def test_an_epoch_of_which_the_log_says_nothing_did_not_diverge_and_one_with_nan_did():
     lines = ["Epoch[0] Train-accuracy=0.5", "Epoch[1] Train-accuracy=nan", "Epoch[1] Validation-accuracy=0.5"]
     lines += ["Epoch[2] Train-accuracy=nan", "Epoch[2] Validation-accuracy=nan"]
-    run = finished_run(JOB, [], log_of(*lines))
+    run = run_of(JOB, [], log_of(*lines))
     assert (run.diverged("train_accuracy"), run.diverged("validation_accuracy")) == ((2, 3), (3,))
     assert run.history("validation_accuracy") == ((2, 0.5),)
     assert run.accuracy is None
@@ -89,5 +89,5 @@ def test_an_epoch_of_which_the_log_says_nothing_did_not_diverge_and_one_with_nan
 
 def test_numbers_that_a_script_reports_and_json_does_not_know_are_no_error():
     message = '{"accuracy": NaN, "train_accuracy": [0.5, NaN, 1e999], "epochs": 3, "best": ' + "9" * 400 + "}"
-    run = finished_run(JOB, [pod("worker", 0, message)], TrainingLog())
+    run = run_of(JOB, [pod("worker", 0, message)], TrainingLog())
     assert (run.accuracy, run.diverged("train_accuracy")) == (None, (2, 3))

@@ -10,7 +10,8 @@ from waiting_jobs import WORDS, waiting_job
 from mxnet_operator.cli.output.description import JobDetails, write_description
 from mxnet_operator.cli.output.progress import LiveProgress, PlainProgress
 from mxnet_operator.cli.verbs.get import table
-from mxnet_operator.local.job_pages import JobView, html
+from mxnet_operator.dashboard import job_page
+from mxnet_operator.dashboard.job_feed import JobFeed
 from mxnet_operator.readers.waiting import WAITING
 
 
@@ -41,8 +42,9 @@ class TestEveryWait:
         write_description(waiting_job(condition_type), JobDetails([], [], None, []))
         assert f"{WORDS} {condition_type}" in capsys.readouterr().out
 
-    def test_by_the_page_of_a_local_job(self, condition_type: str) -> None:
-        assert f"{WORDS} {condition_type}" in html(JobView(waiting_job(condition_type), ()))
+    def test_by_the_page_of_a_job(self, condition_type: str) -> None:
+        feed = JobFeed(None, waiting_job(condition_type), "")  # type: ignore[arg-type]  # it reads nothing yet
+        assert f"{WORDS} {condition_type}" in job_page.parts(feed)["head"]
 
 
 def test_a_wait_that_comes_back_is_told_again() -> None:

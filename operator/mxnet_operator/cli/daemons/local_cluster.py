@@ -180,5 +180,6 @@ def _log_to_stderr(log_format: str, date_format: str | None) -> None:
 
 def _say_how_to_use(state: ClusterState) -> None:
     say(f"the local cluster is ready at {state.server} (pid {state.pid})", style="green")
+    say(f"  {state.dashboard}   shows its jobs in a browser")
     say("  mxjob run train.py                            runs a script and shows its log")
     say("  export KUBECONFIG=$(mxjob local kubeconfig)   then kubectl and Airflow use it, too")

@@ -9,12 +9,12 @@ from mxnet_operator.api.conditions import job_state
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.progress import elapsed_text
 from mxnet_operator.cli.server.connection import Target, connect
-from mxnet_operator.cli.server.job_kinds import stored_jobs
 from mxnet_operator.client.jobs import in_v1_words
+from mxnet_operator.client.stored_jobs import stored_jobs
+from mxnet_operator.dashboard import page_template
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.claims import lock_holder
 from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, process_use, uptime
-from mxnet_operator.local.job_pages import page_template
 from mxnet_operator.local.kubelet.processes import left_over
 
 _SHOWN_FIRST = ("cpu", "memory")
@@ -38,6 +38,7 @@ def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
         "uptimeSeconds": round(uptime(state), 1),
         "server": state.server,
         "controlPlane": state.control_plane,
+        "dashboard": state.dashboard,
         "jobPages": page_template(state.pages_port),
         "kubeconfig": str(files.kubeconfig),
         "log": str(files.log),
@@ -56,7 +57,7 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
     yield "API", f"{found['server']} ({found['controlPlane']} control plane)"
     yield "kubeconfig", found["kubeconfig"]
-    yield "job pages", found["jobPages"]
+    yield "dashboard", found["dashboard"]
     yield "node", ", ".join(f"{name} {amount}" for name, amount in found["capacity"].items())
     yield "jobs", ", ".join(f"{count} {state}" for state, count in found["jobs"].items()) or "none"
     yield "memory", f"{found['residentBytes'] / 2**20:.0f} MiB"

@@ -1,7 +1,6 @@
 """Output of `mxjob describe`: a job in full, each section under its own heading."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.text import Text
@@ -13,7 +12,8 @@ from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.cli.output.replica_state import ReplicaState
 from mxnet_operator.cli.output.tables import BLANK, STYLES, write_table
 from mxnet_operator.cli.output.terminal import data_console
-from mxnet_operator.cli.output.times import job_duration, moment, since
+from mxnet_operator.cli.output.times import job_duration, since
+from mxnet_operator.client.job_events import event_time
 from mxnet_operator.client.jobs import kind_of_job, replicas
 
 MOST_REPLICAS: Final = 100
@@ -173,15 +173,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_plain, value)) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def event_time(event: dict[str, Any]) -> datetime:
-    """Return when an event last happened; its field and precision depend on the component that wrote it."""
-    series = event.get("series") or {}
-    found = moment(
-        series.get("lastObservedTime")
-        or event.get("lastTimestamp")
-        or event.get("eventTime")
-        or event["metadata"].get("creationTimestamp")
-    )
-    return found or datetime.min.replace(tzinfo=UTC)

@@ -10,11 +10,11 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.output.replica_lines import replica_lines
 from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
+from mxnet_operator.client.jobs import ready_counts
 from mxnet_operator.readers.training_log import TIME_COST, BatchSpeed, TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
 
@@ -27,17 +27,6 @@ _REDRAW = 0.2
 
 _NAME_AND_STATE = 24
 """Width in characters of the job's name and state at the start of the progress line."""
-
-
-def ready_counts(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Count for each replica type the replicas that run or have succeeded, and those wanted, in order of creation."""
-    statuses = (job.get("status") or {}).get("replicaStatuses") or {}
-    here = {
-        names.canonical_type(key): status.get("active", 0) + status.get("succeeded", 0)
-        for key, status in statuses.items()
-    }
-    asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
-    return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if asked.get(kind)}
 
 
 def replicas_text(job: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
@@ -192,10 +193,13 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
 
 async def _until_terminal(client: "Client", options: Options, record: Record, shown: Progress) -> None:
     versions = job_versions(client, record.job or {}, retry_timeout=options.retry_timeout)
+    page = ""
     async with contextlib.aclosing(versions) as changes:
         async for current in changes:
             record.seen(current)
             shown.job(current)
+            if not page and (page := job_page(current)):
+                shown.note(f"page: {page}")
             if job_state(current) in TERMINAL:
                 return
 

@@ -186,7 +186,7 @@ def _check_namespace(namespace: str) -> None:
 
 async def _job_names(target: Target) -> list[str]:
     """Read the names of all jobs; TimeoutError where the server takes its time, which a shell can't wait for."""
-    from mxnet_operator.cli.server.job_kinds import stored_jobs  # noqa: PLC0415
+    from mxnet_operator.client.stored_jobs import stored_jobs  # noqa: PLC0415
     from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
 
     async with asyncio.timeout(_COMPLETION_SECONDS), connect(target) as server:

@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB, Kind
+from mxnet_operator.api.kinds import ALL, LEGACY, Kind
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job
-from mxnet_operator.client.resources import resource_of
+from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
 from mxnet_operator.kube.resources import NAMESPACES, is_path_segment
 
 if TYPE_CHECKING:
@@ -21,17 +21,6 @@ Job = dict[str, Any]
 def type_name(kind: Kind) -> str:
     """Format a kind as kubectl writes it before a name: `mxjob.kubeflow.org`."""
     return f"{kind.singular}.{kind.group}"
-
-
-async def stored_jobs(client: "Client", namespace: str | None, params: dict[str, str]) -> list[Job]:
-    """List the jobs of every kind as stored, sorted by namespace and name.
-
-    Raises:
-        ApiError: those of kubeflow.org can't be listed; other kinds may be absent or forbidden.
-    """
-    found = await asyncio.gather(*(_list(client, kind, namespace, params) for kind in ALL))
-    jobs = [job for of_kind in found for job in of_kind]
-    return sorted(jobs, key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"]))
 
 
 async def find_job(client: "Client", namespace: str, name: str) -> Job:
@@ -46,7 +35,7 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
     kinds = _kinds_named(type_given) if slash else ALL
     if not is_path_segment(bare):
         raise job_not_found(namespace, name)
-    found = [job for job in await asyncio.gather(*(_get(client, kind, namespace, bare) for kind in kinds)) if job]
+    found = [job for job in await asyncio.gather(*(stored_job(client, kind, namespace, bare) for kind in kinds)) if job]
     if len(found) > 1:
         named = [f"{type_name(kind_of_job(job))}/{bare}" for job in found]
         raise CommandError(
@@ -108,31 +97,6 @@ def _kinds_named(text: str) -> Sequence[Kind]:
         types = ", ".join(map(type_name, ALL))
         raise CommandError(f"{given} is not a kind of job", hint=f"the kinds are {types}", code=Exit.USAGE)
     return kinds
-
-
-async def _list(client: "Client", kind: Kind, namespace: str | None, params: dict[str, str]) -> list[Job]:
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
-    try:
-        listed = await client.list(resource_of(kind).path(namespace), params)
-    except ApiError as error:
-        if kind is MXJOB or error.code not in {403, 404}:
-            raise
-        return []
-    return [{"apiVersion": kind.api_version, "kind": kind.kind, **job} for job in listed["items"]]
-
-
-async def _get(client: "Client", kind: Kind, namespace: str, name: str) -> Job | None:
-    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
-    try:
-        found = await client.get(resource_of(kind).path(namespace, name), shape=Stored)
-    except ApiError as error:
-        if error.code == 404 or (error.code == 403 and kind is not MXJOB):
-            return None
-        raise
-    return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
 
 
 async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]:

@@ -15,14 +15,14 @@ from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.output.progress import ready_counts
 from mxnet_operator.cli.output.tables import Columns
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.output.times import job_duration, since
 from mxnet_operator.cli.server.connection import Target, complete_job_name, connect
-from mxnet_operator.cli.server.job_kinds import Job, find_job, namespace_missing, stored_jobs, type_name
-from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job
+from mxnet_operator.cli.server.job_kinds import Job, find_job, namespace_missing, type_name
+from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job, ready_counts
 from mxnet_operator.client.resources import resource_of
+from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.readers.waiting import waiting_reasons
 
 if TYPE_CHECKING:

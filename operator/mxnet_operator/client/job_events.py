@@ -1,0 +1,46 @@
+"""Events of a job and of its pods."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from mxnet_operator.client.jobs import pod_name, replicas
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+
+async def job_events(client: "Client", job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the events of the job and of its pods, deleted ones included, oldest first.
+
+    An earlier job of the same name may have had pods of the same names: events before this job's creation are left out.
+    """
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+    from mxnet_operator.kube.resources import EVENTS  # noqa: PLC0415
+
+    metadata = job["metadata"]
+    path = EVENTS.path(metadata["namespace"])
+    try:
+        of_job = await client.list(path, {"fieldSelector": f"involvedObject.uid={metadata['uid']}"})
+        of_pods = await client.list(path, {"fieldSelector": "involvedObject.kind=Pod"})
+    except ApiError as error:
+        if error.code != 403:
+            raise
+        return []  # permission to read jobs does not imply permission to read events
+    own = {pod_name(metadata["name"], replica) for replica in replicas(job)}
+    made = datetime.fromisoformat(metadata["creationTimestamp"])
+    events = of_job["items"] + [
+        event for event in of_pods["items"] if event["involvedObject"].get("name") in own and event_time(event) >= made
+    ]
+    return sorted(events, key=event_time)
+
+
+def event_time(event: dict[str, Any]) -> datetime:
+    """Return when an event last happened; its field and precision depend on the component that wrote it."""
+    series = event.get("series") or {}
+    found = (
+        series.get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or event["metadata"].get("creationTimestamp")
+    )
+    return datetime.fromisoformat(found) if found else datetime.min.replace(tzinfo=UTC)

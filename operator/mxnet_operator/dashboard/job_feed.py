@@ -1,0 +1,170 @@
+"""Feed of one job for its page: the job, its pods, events, the figures of its log, and the log of one replica."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Self
+
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.client.follow_logs import LogFollower
+from mxnet_operator.client.job_events import job_events
+from mxnet_operator.client.jobs import (
+    DeletedError,
+    collections,
+    job_versions,
+    main_replica,
+    pod_name,
+    pod_selector,
+    pods_of,
+)
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.resources import PODS
+from mxnet_operator.readers.pods import has_log
+from mxnet_operator.readers.training_log import TrainingLog
+
+LAST_LINES: Final = 2000
+"""Lines of a log that a page begins with."""
+_EVENTS_SECONDS: Final = 10.0
+_MOST_CHARACTERS: Final = 8 * 1024 * 1024
+"""Characters of a log that are searched for figures."""
+
+
+class JobFeed:
+    """Feed of a job while its page is open; an async context manager.
+
+    Args:
+        client: Client to read with.
+        job: The job, in the words of v1.
+        replica: The replica whose log is followed; none if empty.
+    """
+
+    def __init__(self, client: Client, job: dict[str, Any], replica: str) -> None:
+        self.job = job
+        self.pods: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
+        self.training = TrainingLog()
+        self.is_cut = False
+        """Whether the log is too long to be searched for figures as a whole."""
+        self.is_deleted = False
+        self.is_new = True
+        """Whether there is something that hasn't been shown; set to False by who shows it."""
+        self.lines: list[str] = []
+        """Pieces of the log that haven't been shown; emptied by who shows them."""
+        self.changed = asyncio.Event()
+        """Set with each change; cleared by who waits for it."""
+        self._client = client
+        self._replica = replica
+        self._characters = 0
+        self._pods_changed = asyncio.Condition()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        """Begin to watch."""
+        work = [self._watch_job(), self._watch_pods(), self._watch_events()]
+        work += [self._follow(main_replica(self.job), self._take_figures, None)]
+        work += [self._follow(self._replica, self._take_line, LAST_LINES)] if self._replica else []
+        self._tasks = [asyncio.create_task(each) for each in work]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop watching."""
+        await _end(self._tasks)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for a change, or so many seconds.
+
+        Raises:
+            ApiError, ApiUnavailable: the job can't be watched any more.
+        """
+        waiting = asyncio.create_task(self.changed.wait())
+        await asyncio.wait({waiting, *self._tasks[:3]}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        self.changed.clear()
+        for task in self._tasks[:3]:
+            if task.done() and not self.is_deleted:
+                task.result()
+
+    async def read(self) -> None:
+        """Read pods and events once, for a page that isn't live yet."""
+        found, self.events = await asyncio.gather(
+            self._client.list(PODS.path(self.job["metadata"]["namespace"]), pod_selector(self.job)),
+            job_events(self._client, self.job),
+        )
+        self.pods = pods_of(self.job, found["items"])
+
+    def _touch(self) -> None:
+        self.is_new = True
+        self.changed.set()
+
+    async def _watch_job(self) -> None:
+        try:
+            async with contextlib.aclosing(job_versions(self._client, self.job)) as changes:
+                async for job in changes:
+                    self.job = job
+                    self._touch()
+        except DeletedError:
+            self.is_deleted = True
+            self._touch()
+
+    async def _watch_pods(self) -> None:
+        path = PODS.path(self.job["metadata"]["namespace"])
+        async with contextlib.aclosing(collections(self._client, path, pod_selector(self.job))) as changes:
+            async for found in changes:
+                self.pods = pods_of(self.job, found.values())
+                async with self._pods_changed:
+                    self._pods_changed.notify_all()
+                self._touch()
+
+    async def _watch_events(self) -> None:
+        while True:
+            if self.events != (found := await job_events(self._client, self.job)):
+                self.events = found
+                self._touch()
+            if job_state(self.job) in TERMINAL:
+                await asyncio.Event().wait()
+            await asyncio.sleep(_EVENTS_SECONDS)
+
+    async def _follow(self, replica: str, take: Callable[[str], None], tail: int | None) -> None:
+        """Hand the log of a replica's pods to `take`, one after the other."""
+        pod = pod_name(self.job["metadata"]["name"], replica)
+        while True:
+            await self._until(lambda: any(each["metadata"]["name"] == pod and has_log(each) for each in self.pods))
+            follower = LogFollower(self._client, self.job, replica, take, tail=tail)
+            following = follower.start()
+            gone = asyncio.create_task(self._until(lambda: all(p["metadata"]["name"] != pod for p in self.pods)))
+            try:
+                await asyncio.wait({following, gone}, return_when=asyncio.FIRST_COMPLETED)
+                if following.done():
+                    await following
+            except KubeError as error:
+                self._take_line(f"The log of {replica} can't be read: {error}\n")
+                return
+            finally:
+                await _end([following, gone])
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        async with self._pods_changed:
+            await self._pods_changed.wait_for(condition)
+
+    def _take_figures(self, line: str) -> None:
+        self._characters += len(line)
+        if self._characters > _MOST_CHARACTERS:
+            if not self.is_cut:
+                self.is_cut = True
+                self._touch()
+        elif self.training.take(line):
+            self._touch()
+
+    def _take_line(self, line: str) -> None:
+        self.lines.append(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        self.changed.set()
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,95 @@
+"""Run of a job, as its report and its page show it, from its API objects and its log."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.storable import json_or_text, storable
+from mxnet_operator.client.jobs import main_replica, pods_of
+from mxnet_operator.readers.durations import seconds_between
+from mxnet_operator.readers.long_result import reference
+from mxnet_operator.readers.pods import main_state, outcome_of, status_of, terminated_of, waiting_of
+from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.report import Run
+
+
+def run_of(
+    job: dict[str, Any],
+    pods: Iterable[dict[str, Any]],
+    training: TrainingLog,
+    *,
+    read_at: datetime | None = None,
+    message: str = "",
+) -> Run:
+    """Build the run that a page describes; figures that the script reports take precedence over its log's.
+
+    Args:
+        job: The job, in the words of v1.
+        pods: Pods of its namespace; those of other jobs are left out.
+        training: Figures of its main replica's log.
+        read_at: When an unfinished job was read.
+        message: What to say of an unfinished job.
+    """
+    metadata, status = job["metadata"], job.get("status") or {}
+    own = pods_of(job, pods)
+    from_log, reported = training.history(), storable(_result(job, own))
+    started, completed = status.get("startTime"), status.get("completionTime")
+    return msgspec.convert(
+        {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "uid": metadata["uid"],
+            "state": job_state(job) or "new",
+            "started_at": started,
+            "completed_at": completed,
+            "duration_s": seconds_between(started, completed),
+            "read_at": read_at,
+            "message": terminal_message(job) or message,
+            "replicas": sorted((_replica(pod) for pod in own), key=_position),
+            "result": from_log | reported,
+            "from_log": [name for name in from_log if name not in reported],
+        },
+        Run,
+    )
+
+
+def _replica(pod: dict[str, Any]) -> dict[str, Any]:
+    metadata, status, (_, ended) = pod["metadata"], status_of(pod), terminated_of(pod)
+    running, (_, waiting) = main_state(status).running, waiting_of(status)
+    labels = metadata.get("labels") or {}
+    return {
+        "pod": metadata["name"],
+        "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
+        "index": int(labels.get(names.LABEL_REPLICA_INDEX, "0")),
+        "created_at": metadata.get("creationTimestamp"),
+        "started_at": ended.get("startedAt") or (running.started_at if running is not None else None),
+        "finished_at": ended.get("finishedAt"),
+        "exit_code": ended.get("exitCode"),
+        "outcome": outcome_of(pod),
+        "state": waiting.reason or status.phase.lower(),
+    }
+
+
+def _position(replica: dict[str, Any]) -> tuple[int, int]:
+    kind = names.canonical_type(replica["type"])
+    return names.REPLICA_TYPES.index(kind) if kind else len(names.REPLICA_TYPES), replica["index"]
+
+
+def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
+    """Read what the main replica wrote to its termination message, where that is a JSON object."""
+    text = (job.get("status") or {}).get("result") or _main_message(job, pods)
+    result = None if reference(text) else json_or_text(text)
+    return result if isinstance(result, dict) else {}
+
+
+def _main_message(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
+    main = f"{job['metadata']['name']}-{main_replica(job)}"
+    for pod in pods:
+        if pod["metadata"]["name"] == main:
+            ended = main_state(status_of(pod)).terminated
+            return ended.message if ended is not None else ""
+    return ""
