@@ -74,10 +74,11 @@ def test_a_name_that_another_site_has_rebound_to_loopback_is_refused(local_clust
 
 
 def test_nothing_can_be_written(local_cluster, job):
-    address, data = job["status"]["url"], b""
+    opener = browser()
+    opener.open(status(local_cluster)["dashboard"], timeout=SECONDS).close()
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         with pytest.raises(urllib.error.HTTPError) as refusal:
-            urllib.request.urlopen(urllib.request.Request(address, data, method=method), timeout=SECONDS)
+            opener.open(urllib.request.Request(job["status"]["url"], b"", method=method), timeout=SECONDS)
         with refusal.value as answer:
             assert answer.code == 405
 
