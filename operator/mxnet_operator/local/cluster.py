@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from mxnet_operator.api.definitions import definitions, legacy_definitions
-from mxnet_operator.dashboard import Dashboard, new_token, page_template
+from mxnet_operator.dashboard.server import Dashboard, new_token, page_template
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES

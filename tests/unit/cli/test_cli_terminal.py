@@ -142,6 +142,7 @@ def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
             ["-o", ARGUMENT],
         ],
         ("describe",): [["digits"], [ARGUMENT]],
+        ("dashboard",): [["-n", ARGUMENT]],
         ("cp",): [[f"digits:{ARGUMENT}", "."], [ARGUMENT, "."]],
         ("wait",): [["digits"], ["digits", "--timeout", ARGUMENT]],
         ("delete",): [["digits"], [ARGUMENT]],

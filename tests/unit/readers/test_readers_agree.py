@@ -8,8 +8,8 @@ from builders import NOW, make_mxjob, plan
 
 from mxnet_operator.builders import build_pod
 from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
-from mxnet_operator.cli.running.run_report import finished_run
 from mxnet_operator.controller.projection import project_pod
+from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.plan import Observed
 from mxnet_operator.plan.replicas import ReplicaState, replicas_of
 from mxnet_operator.readers.pods import has_log
@@ -110,7 +110,7 @@ def failed_for(one):
     """Return what each of the four readers says of a pod: whether its replica failed."""
     view = project_pod(msgspec.Raw(msgspec.json.encode(one))).view
     [replica] = replicas_of(plan(ONE, Observed(), NOW).job, Observed((view,)))
-    [reported] = finished_run(JOB, [one], TrainingLog()).replicas
+    [reported] = run_of(JOB, [one], TrainingLog()).replicas
     [summed_up] = summary([one])
     assert summed_up["outcome"] == reported.outcome
     return {

@@ -11,7 +11,7 @@ from mxnet_operator.cli.output.progress import elapsed_text
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.jobs import in_v1_words
 from mxnet_operator.client.stored_jobs import stored_jobs
-from mxnet_operator.dashboard import page_template
+from mxnet_operator.dashboard.server import page_template
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.claims import lock_holder
 from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, process_use, uptime

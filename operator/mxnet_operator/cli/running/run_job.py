@@ -226,7 +226,7 @@ async def _bring_files(client: "Client", job: dict[str, Any], output: Path | Non
 
 
 async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:
-    from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - draws, which takes a while to import
+    from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
 
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])

@@ -35,7 +35,7 @@ async def dashboard(target: Target) -> Exit:
     them, else those of the context's namespace.
     """
     async with connect(target) as client:
-        from mxnet_operator.dashboard import Dashboard, new_token  # noqa: PLC0415
+        from mxnet_operator.dashboard.server import Dashboard, new_token  # noqa: PLC0415
 
         pages = Dashboard(client, new_token(), namespace=target.namespace or await _listed_namespace(client))
         await pages.start()

@@ -375,7 +375,7 @@ def _check(job: dict[str, Any], options: Options) -> None:
             f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE
         )
     if options.report is not None:
-        from mxnet_operator.cli.running.run_report import check_report  # noqa: PLC0415 - draws, which takes a while to import
+        from mxnet_operator.cli.running.run_report import check_report  # noqa: PLC0415 - only a report needs it
 
         check_report(options.report)
 
