@@ -81,8 +81,10 @@ class JobFeed:
             ApiError, ApiUnavailable: the job can't be watched any more.
         """
         waiting = asyncio.create_task(self.changed.wait())
-        await asyncio.wait({waiting, *self._tasks[:3]}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
+        try:
+            await asyncio.wait({waiting, *self._tasks[:3]}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
         self.changed.clear()
         for task in self._tasks[:3]:
             if task.done() and not self.is_deleted:

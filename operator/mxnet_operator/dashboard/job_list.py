@@ -48,8 +48,10 @@ async def all_jobs(client: Client, namespace: str | None) -> AsyncGenerator[list
         while True:
             waiting = asyncio.create_task(changed.wait())
             unended = [task for task in watching.values() if not task.done() or task.exception()]
-            await asyncio.wait({waiting, *unended}, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
+            try:
+                await asyncio.wait({waiting, *unended}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
             for task in unended:
                 if task.done():
                     task.result()
