@@ -1,7 +1,6 @@
 """Jobs on the local cluster, with real MXNet and the real kubectl."""
 
 import json
-import signal
 import textwrap
 
 import pytest
@@ -142,16 +141,14 @@ def test_the_server_refuses_a_malformed_manifest_in_the_words_of_mxjob_validate(
     assert [mistake for mistake in mistakes if mistake not in str(there.value)] == []
 
 
-def test_an_image_that_is_not_known_is_waited_for_with_how_to_add_it(local_cluster, tmp_path):
+def test_an_image_that_is_not_known_is_waited_for_with_how_to_add_it(local_cluster):
     manifest = worker_job("unknown-image", "pass")
     manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "mxjob/nope:1"
-    file = tmp_path / "job.json"
-    file.write_text(json.dumps(manifest))
 
-    with local_cluster.start_mxjob("run", "-f", str(file)) as run:
-        line = next(line for line in run.stderr if "waiting: ErrImagePull" in line)
-        run.send_signal(signal.SIGINT)
+    run = local_cluster.mxjob("run", "-f", "-", "--timeout", "30s", stdin=json.dumps(manifest))
 
-    assert "`mxjob local image add mxjob/nope:1 FOLDER`" in line
-    assert DIGITS_IMAGE in line
+    assert run.returncode == 124
+    assert "waiting: ErrImagePull" in run.stderr
+    assert "`mxjob local image add mxjob/nope:1 FOLDER`" in run.stderr
+    assert DIGITS_IMAGE in run.stderr
     assert local_cluster.get("mxjob", "unknown-image") is None
