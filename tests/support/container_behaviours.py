@@ -293,7 +293,12 @@ def is_over(pod: Mapping[str, Any]) -> bool:
     if not BEHAVIOURS[pod["metadata"]["name"]].waits:
         return pod["status"]["phase"] in {"Succeeded", "Failed"}
     states = (each["state"].get("waiting") or {} for each in pod["status"].get("containerStatuses") or ())
-    return any(each.get("reason") not in (None, "ContainerCreating") for each in states)
+    return any(each.get("reason") not in (None, "ContainerCreating") and not _syncs(each) for each in states)
+
+
+def _syncs(waiting: Mapping[str, Any]) -> bool:
+    """Whether a kubelet that is slow to read the ConfigMaps and Secrets says so, before it says what it found."""
+    return "cache: timed out waiting" in waiting.get("message", "")
 
 
 def seen(pod: Mapping[str, Any], log: str) -> Seen:
