@@ -73,7 +73,7 @@ class Kubelet:
         if node in self.down or ended:
             return False
         if "deletionTimestamp" in metadata:
-            self._api.delete(PODS, name, grace=0)
+            self._let_go(pod)
         elif (code := exit_code(pod)) is not None:  # Its sidecar ends, too.
             self._patch(pod, phase="Failed" if code else "Succeeded")
         elif spec.get("activeDeadlineSeconds") == 1:
@@ -86,6 +86,15 @@ class Kubelet:
         else:
             return False
         return True
+
+    def _let_go(self, pod: Object) -> None:
+        life = self._lives.by_uid.get(pod["metadata"]["uid"])
+        has_own_time = exit_code(pod) is not None or any(
+            each["type"] == "DisruptionTarget" for each in pod["status"].get("conditions") or ()
+        )
+        if life is not None and life.end == "disruption" and not has_own_time:
+            life.late = self._api.store.storage.revision + 1, self._time()
+        self._api.delete(PODS, pod["metadata"]["name"], grace=0)
 
     def exit(self, name: str, code: int, reason: str = "", sidecar: bool = False) -> None:
         """The mxnet container ends; with a sidecar the pod stays Running."""

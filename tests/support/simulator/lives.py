@@ -1,7 +1,7 @@
 """What really happened to each pod, known to the simulation alone: the truth behind a controller's view."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 from simulator.api import Object
 
@@ -39,6 +39,11 @@ class Life:
     """The revision in which the end can be seen."""
     at: str = NOBODY_KNOWS
     """When it ended, or was asked to go, as the pod's own status says it."""
+    late: tuple[int, str] | None = None
+    """From which revision on the pod gives a later time, and which: that of its kubelet's own deletion.
+
+    Without a grace period `deletionTimestamp` is the present, however long ago the first deletion was.
+    """
 
     @property
     def counts(self) -> bool:
@@ -48,6 +53,10 @@ class Life:
     def finish(self, end: End, revision: int, at: str, code: int = 0, reason: str = "") -> None:
         if not self.end:
             self.end, self.since, self.at, self.code, self.reason = end, revision, at, code, reason
+
+    def as_of(self, revision: int) -> Self:
+        """The life as a pod of this revision tells it."""
+        return replace(self, at=self.late[1]) if self.late is not None and revision >= self.late[0] else self
 
 
 @dataclass

@@ -99,7 +99,7 @@ def ended_and_seen(world: World, write: Write) -> list[Life]:
     """Of the attempt that a status write is about, the ended pods whose end its writer had seen."""
     seen = write.by.seen.pods if write.by is not None and write.by.seen is not None else {}
     pods = attempt_of(world, write.change.before)
-    return [life for life in pods if life.end and seen.get(life.uid, 0) >= life.since]
+    return [life.as_of(seen[life.uid]) for life in pods if life.end and seen.get(life.uid, 0) >= life.since]
 
 
 def decisive(world: World, ended: list[Life]) -> list[Life]:
