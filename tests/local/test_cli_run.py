@@ -10,9 +10,11 @@ import re
 import signal
 import struct
 import termios
+from pathlib import Path
 
 import pytest
 from api_outage import Outage
+from cluster_fixtures import DIGITS_IMAGE
 from jobs import waits_for, worker_job
 from waiting import SECONDS, eventually
 
@@ -269,3 +271,33 @@ async def test_a_log_goes_on_after_the_server_was_away(local_cluster, write, tmp
             out, said = await asyncio.to_thread(run.communicate, timeout=SECONDS)
 
     assert (run.returncode, out) == (0, "ended\n"), said
+
+
+def test_a_folder_is_mounted_and_a_claim_that_nobody_made_is_made(local_cluster, tmp_path):
+    (tmp_path / "figures").write_text("1 2 3")
+    code = "import shutil, sys; shutil.copy(*sys.argv[1:])"
+
+    done = local_cluster.mxjob(
+        *("run", "--name", "run-mounts", "--image", DIGITS_IMAGE),
+        *("--mount", f"{tmp_path}:/data:ro", "--volume", "run-model:/models"),
+        *("--", "python", "-c", code, "/data/figures", "/models/copy"),
+    )
+
+    assert done.returncode == 0, done.stderr
+    folder = re.search("there is no PersistentVolumeClaim run-model yet; its folder is (.*)", done.stderr)
+    assert folder is not None, done.stderr
+    assert Path(folder[1], "copy").read_text() == "1 2 3"
+
+
+def test_on_another_cluster_a_missing_claim_is_told_with_a_manifest_that_makes_it(local_cluster, tmp_path):
+    done = local_cluster.mxjob(
+        *("run", "--name", "run-claimless", "--image", DIGITS_IMAGE, "--volume", "run-nobodys:/data"),
+        *("--timeout", "2s", "--", "python", "-c", ""),
+        environment={"MXJOB_HOME": str(tmp_path)},
+    )
+
+    assert done.returncode == 124, done.stderr
+    command, manifest, _ = re.split("<<'EOF'\n|EOF\n", done.stderr)
+    assert command.endswith("to create it:\nkubectl apply -n default -f - ")
+    made = local_cluster.kubectl("create", "-f", "-", stdin=manifest)
+    assert made.stdout == "persistentvolumeclaim/run-nobodys created\n", made.stderr

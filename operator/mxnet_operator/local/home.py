@@ -12,6 +12,8 @@ import platformdirs
 from mxnet_operator.local.claims import lock_holder
 
 HOME_VARIABLE = "MXJOB_HOME"
+CLAIMS = "claims"
+"""Folder of what is stored for PersistentVolumeClaims, beside those of the pods."""
 
 
 class HomeError(Exception):
@@ -63,6 +65,11 @@ class ClusterFiles:
     def pods(self) -> Path:
         """The kubelet's folder, with a folder per pod."""
         return self.root / "pods"
+
+    @property
+    def claims(self) -> Path:
+        """The folder of what is stored for PersistentVolumeClaims: a folder per namespace, then per claim."""
+        return self.pods / CLAIMS
 
 
 def mxjob_home() -> Path:

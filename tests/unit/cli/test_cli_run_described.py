@@ -67,7 +67,7 @@ def test_what_the_server_sets_is_left_out_of_a_manifest(run, options, tmp_path):
     ("words", "said"),
     [
         (["--volume", "./data:/data", *COMMAND], "./data is a path of this machine"),
-        (["--volume", "/data:/data", *COMMAND], "kind: PersistentVolumeClaim"),
+        (["--volume", "/data:/data:ro", *COMMAND], "on the local cluster: --mount /data:/data:ro\n"),
     ],
 )
 def test_a_path_of_this_machine_is_no_claim(run, words, said):
@@ -89,6 +89,29 @@ def test_what_every_pod_needs_of_a_cluster_has_an_option(run):
     assert container["envFrom"] == [{"secretRef": {"name": "s3"}}, {"configMapRef": {"name": "paths"}}]
     assert manifest["metadata"]["generateName"] == "train-"
     assert manifest["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "q"}
+
+
+def test_a_folder_is_mounted_by_its_absolute_path_beside_a_claim_of_its_name(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    code, manifest, err = run("--mount", "data:/data:ro", "--volume", "data:/more", *COMMAND)
+    assert (code, err) == (0, "")
+    pod = at(manifest, "spec.mxReplicaSpecs.Worker.template.spec")
+    claim, folder = pod["volumes"]
+    assert claim == {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    assert folder["hostPath"] == {"path": str(tmp_path / "data"), "type": "Directory"}
+    assert pod["containers"][0]["volumeMounts"] == [
+        {"name": "data", "mountPath": "/more"},
+        {"name": folder["name"], "mountPath": "/data", "readOnly": True},
+    ]
+    for word, said in {"nosuch:/data": "nosuch is no folder", "data": "'data' is not FOLDER:/PATH"}.items():
+        code, _, err = run("--mount", word, *COMMAND)
+        assert (code, said in err) == (2, True), err
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "elsewhere"))
+    code, _, err = run("--mount", "data:/data", *COMMAND)
+    assert (code, "only the local cluster mounts folders of this machine" in err) == (2, True), err
 
 
 LONG = "a" * 63

@@ -11,6 +11,7 @@ from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.missing_claims import missing_claims
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
 from mxnet_operator.client.jobs import RETRY_SECONDS, RetryBudget, in_v1_words, kind_of_job, until_gone
@@ -44,7 +45,7 @@ def check_adoptable(manifest: Job, label: str) -> None:
 
 
 async def create_job(client: "Client", manifest: Job, target: Target, objects: Sequence[Job] = ()) -> Job:
-    """Create the objects beside the job, then the job; returns it in the v1 format.
+    """Create the objects beside the job, the claims that the local cluster lacks, then the job; return it as v1.
 
     Raises:
         CommandError: a job of its name exists, or the server doesn't serve the kind.
@@ -53,7 +54,7 @@ async def create_job(client: "Client", manifest: Job, target: Target, objects: S
     from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
 
     kind, namespace = kind_of_job(manifest), _namespace(client, manifest, target)
-    await _apply(client, objects, namespace)
+    await _apply(client, [*objects, *await missing_claims(client, manifest, namespace, objects)], namespace)
     try:
         return await _post(client, manifest, kind, namespace)
     except ApiError as error:

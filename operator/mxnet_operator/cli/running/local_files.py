@@ -42,6 +42,15 @@ def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str
     return found
 
 
+def claim_folder(namespace: str, name: str) -> Path:
+    """Return the folder of a claim of the local cluster, which is made for the first pod that uses it."""
+    with extra_needed("local"):
+        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+
+    with usable_home() as home:
+        return cluster_files(home).claims / namespace / name
+
+
 def exists(path: Path) -> bool:
     """Return whether there is a file, folder or link of this name, even a broken link."""
     return os.path.lexists(path)

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -80,6 +81,15 @@ VolumeOption = Annotated[
         "--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable.", basic=True
     ),
 ]
+MountOption = Annotated[
+    list[str] | None,
+    _option(
+        "--mount",
+        metavar="FOLDER:/PATH[:ro]",
+        help="Local cluster only: folder of this machine and its mount path; repeatable.",
+        basic=True,
+    ),
+]
 NodeSelectorOption = Annotated[
     list[str] | None,
     _option("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
@@ -118,6 +128,7 @@ class JobOptions:
     secrets: list[str] | None
     config_maps: list[str] | None
     volumes: list[str] | None
+    mounts: list[str] | None
     node_selector: list[str] | None
     image_pull_secrets: list[str] | None
     service_account_name: str | None
@@ -139,22 +150,13 @@ class JobOptions:
                 given[field] = dict(_pair(flag, each) for each in given[field])
         if "command" in given:
             given["command"] = list(with_python(given["command"]))
-        if "volumes" in given:
-            claims = [_claim(each) for each in given["volumes"]]
-            given["volumes"] = list({volume["name"]: volume for volume, _ in claims}.values())
-            given["volume_mounts"] = [mount for _, mount in claims]
+        if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
+            given["volumes"] = list({volume["name"]: volume for volume, _ in pairs}.values())
+            given["volume_mounts"] = [mount for _, mount in pairs]
         try:
             return MXJobDescription(**given)
         except DescriptionError as error:
             raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
-
-
-_A_CLAIM: Final = """\
-create a claim with kubectl apply -f, copy the files into it, and mount it with --volume data:/data:
-  apiVersion: v1
-  kind: PersistentVolumeClaim
-  metadata: {name: data}
-  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}"""
 
 
 def _pair(flag: str, text: str) -> tuple[str, str]:
@@ -166,23 +168,38 @@ def _pair(flag: str, text: str) -> tuple[str, str]:
 
 def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse `CLAIM:/PATH` or `CLAIM:/PATH:ro` into a volume and its mount."""
-    claim, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
-    if not claim or not path.startswith("/") or mode not in ([""], ["ro", ""]):
-        raise CommandError(f"--volume: {text!r} is not CLAIM:/PATH or CLAIM:/PATH:ro", code=Exit.USAGE)
+    claim, mount = _mount("--volume", "CLAIM", text)
     if "/" in claim or claim in {".", "..", "~"}:
         raise CommandError(
             f"--volume: {claim} is a path of this machine, where the name of a PersistentVolumeClaim is expected",
-            hint=_A_CLAIM,
+            hint=f"on the local cluster: --mount {text}\non another cluster, copy the files into a claim and mount it:"
+            f" --volume data:{mount['mountPath']}",
             code=Exit.USAGE,
         )
-    name = _volume_name(claim)
-    volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
-    return volume, {"name": name, "mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
+    return {"name": mount["name"], "persistentVolumeClaim": {"claimName": claim}}, mount
 
 
-def _volume_name(claim: str) -> str:
-    """Return a volume's name for a claim: the claim's, or one with a hash where that is no label of DNS."""
-    if _LABEL.fullmatch(claim):
-        return claim
-    suffix = hashlib.sha256(claim.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return f"{_NOT_OF_A_LABEL.sub('-', claim.lower())[: _LABEL_LENGTH - 10].strip('-') or 'claim'}-{suffix}"
+def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parse `FOLDER:/PATH` or `FOLDER:/PATH:ro` into a volume and its mount."""
+    folder, mount = _mount("--mount", "FOLDER", text)
+    if not Path(folder).is_dir():
+        raise CommandError(f"--mount: {folder} is no folder of this machine", code=Exit.USAGE)
+    path = str(Path(folder).resolve())
+    mount["name"] = _volume_name(path)
+    return {"name": mount["name"], "hostPath": {"path": path, "type": "Directory"}}, mount
+
+
+def _mount(flag: str, source: str, text: str) -> tuple[str, dict[str, Any]]:
+    """Parse `SOURCE:/PATH` or `SOURCE:/PATH:ro` into what is mounted and its mount."""
+    given, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
+    if not given or not path.startswith("/") or mode not in ([""], ["ro", ""]):
+        raise CommandError(f"{flag}: {text!r} is not {source}:/PATH or {source}:/PATH:ro", code=Exit.USAGE)
+    return given, {"name": _volume_name(given), "mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
+
+
+def _volume_name(mounted: str) -> str:
+    """Return a volume's name for a claim or folder: its own, or one with a hash where that is no label of DNS."""
+    if _LABEL.fullmatch(mounted):
+        return mounted
+    suffix = hashlib.sha256(mounted.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return f"{_NOT_OF_A_LABEL.sub('-', mounted.lower())[: _LABEL_LENGTH - 10].strip('-') or 'volume'}-{suffix}"

@@ -44,6 +44,7 @@ from mxnet_operator.cli.verbs.job_options import (
     GpusOption,
     ImageOption,
     JobOptions,
+    MountOption,
     NameOption,
     NodeSelectorOption,
     PipOption,
@@ -130,6 +131,7 @@ def run(
     secrets: SecretOption = None,
     config_maps: ConfigMapOption = None,
     volumes: VolumeOption = None,
+    mounts: MountOption = None,
     node_selector: NodeSelectorOption = None,
     image_pull_secrets: PullSecretOption = None,
     service_account_name: ServiceAccountOption = None,
@@ -262,6 +264,7 @@ def run(
         secrets=secrets,
         config_maps=config_maps,
         volumes=volumes,
+        mounts=mounts,
         node_selector=node_selector,
         image_pull_secrets=image_pull_secrets,
         service_account_name=service_account_name,
@@ -276,6 +279,12 @@ def run(
         raise CommandError(
             "--pip adds packages to the image of a script's folder: it can't be combined with --image or -f",
             hint="install them in the image",
+            code=Exit.USAGE,
+        )
+    if mounts and not uses_local(target):
+        raise CommandError(
+            "--mount: only the local cluster mounts folders of this machine, and another cluster is chosen",
+            hint="copy the files into a PersistentVolumeClaim there, and mount it: --volume CLAIM:/PATH",
             code=Exit.USAGE,
         )
     if dry_run:

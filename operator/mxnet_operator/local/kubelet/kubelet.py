@@ -16,6 +16,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import NODES, PODS, SERVICES
 from mxnet_operator.local.events import EventRecorder
+from mxnet_operator.local.home import CLAIMS
 from mxnet_operator.local.kubelet.devices import Devices, device_kinds
 from mxnet_operator.local.kubelet.host import Host, Images
 from mxnet_operator.local.kubelet.logs import Logs, LogServer
@@ -31,8 +32,6 @@ from mxnet_operator.readers.pods import ENDED
 Object = dict[str, Any]
 
 _NAMESPACE = "namespace"
-_CLAIMS = "claims"
-"""Folder of what is stored for PersistentVolumeClaims, beside those of the pods."""
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -89,7 +88,7 @@ class Kubelet:
         self._stopped = asyncio.Event()
         self._scheduler_events = EventRecorder(client, "default-scheduler", node_name)
         pods_changed = Changes()
-        self._volume_claims = VolumeClaims(client, folder / _CLAIMS, self._pods_in, pods_changed, timing)
+        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._pods_in, pods_changed, timing)
         self._host = Host(
             client=client,
             node_name=node_name,
