@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _LONGEST_HOLD: Final = 10.0
-_RESTARTED_AFTER: Final = 60.0
-"""A trigger that starts so many seconds after its task was deferred has probably run before."""
+_RESTARTED_AFTER: Final = 300.0
+"""A trigger that starts so many seconds after its task was deferred has probably run before.
+
+A busy triggerer starts one late, and must not leave out the log. After an earlier restart lines are shown twice.
+"""
 _IS_TOLD_OF_KILLS: Final = hasattr(BaseTrigger, "on_kill")
 
 _ARGUMENTS: Final = (
