@@ -23,7 +23,7 @@ SCHEDULES = 1000
 """How many with TIER=all where MXJOB_SCHEDULES does not say it; fewer else."""
 ASKED_FOR = os.environ.get("MXJOB_SCHEDULES")
 SEED = os.environ.get("MXJOB_SEED")
-PATIENCE = max(900, int(ASKED_FOR or 0) // 2)
+PATIENCE = max(1800, int(ASKED_FOR or 0) // 2)
 
 
 @pytest.fixture
