@@ -61,7 +61,8 @@ class Image:
         for parent in self.parents:
             content.update(parent.key().encode())
         for path in (self.dockerfile, *self._copied()):
-            content.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+            link = path.readlink() if path.is_symlink() else ""
+            content.update(f"{path.relative_to(ROOT)}{link}".encode() + path.read_bytes())
         return content.hexdigest()[:16]
 
     def _copied(self) -> Iterator[Path]:
