@@ -352,6 +352,13 @@ async def test_a_trigger_that_runs_again_repeats_no_line_and_forgets_no_figure(w
     assert found.metrics == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
 
 
+async def test_a_trigger_that_a_busy_triggerer_starts_late_shows_the_whole_log(waiting, task_log):
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.end()
+    await event_of(await waiting.start(deferred_at=time.time() - 120))
+    assert shown(task_log) == [f"[worker-0] {line.decode(errors='replace')}" for line in LINES]
+
+
 async def test_another_trigger_goes_on_where_the_first_one_s_reading_ended(waiting, log, task_log):
     waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
     waiting.end()
