@@ -8,6 +8,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.local_files import claim_folder, is_local
 from mxnet_operator.client.jobs import in_v1_words
 from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
+from mxnet_operator.readers.pods import claims_needed
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -47,8 +48,7 @@ async def missing_claims(client: "Client", job: Object, namespace: str, objects:
 
 def _mounted(job: Object) -> set[str]:
     replica_specs = in_v1_words(job)["spec"].get("mxReplicaSpecs") or {}
-    volumes = [volume for each in replica_specs.values() for volume in each["template"]["spec"].get("volumes") or ()]
-    return {each["persistentVolumeClaim"]["claimName"] for each in volumes if each.get("persistentVolumeClaim")}
+    return {name for each in replica_specs.values() for name in claims_needed(each["template"]["spec"])}
 
 
 def _claim(name: str) -> Object:

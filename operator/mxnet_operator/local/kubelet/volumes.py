@@ -37,12 +37,6 @@ def references(spec: Mapping[str, Any]) -> set[Reference]:
     return {(kind, name) for kind, name in found if name}
 
 
-def claims_needed(spec: Mapping[str, Any]) -> set[str]:
-    """Collect the names of the PersistentVolumeClaims of a pod's volumes."""
-    claims = (volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or [])
-    return {claim["claimName"] for claim in claims if claim}
-
-
 def make_volumes(
     pod: Mapping[str, Any],
     folder: Path,
