@@ -176,7 +176,7 @@ def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
             f" --volume data:{mount['mountPath']}",
             code=Exit.USAGE,
         )
-    return {"name": mount["name"], "persistentVolumeClaim": {"claimName": claim}}, mount
+    return _named(claim, {"persistentVolumeClaim": {"claimName": claim}}, mount)
 
 
 def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -185,8 +185,7 @@ def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     if not Path(folder).is_dir():
         raise CommandError(f"--mount: {folder} is no folder of this machine", code=Exit.USAGE)
     path = str(Path(folder).resolve())
-    mount["name"] = _volume_name(path)
-    return {"name": mount["name"], "hostPath": {"path": path, "type": "Directory"}}, mount
+    return _named(path, {"hostPath": {"path": path, "type": "Directory"}}, mount)
 
 
 def _mount(flag: str, source: str, text: str) -> tuple[str, dict[str, Any]]:
@@ -194,7 +193,13 @@ def _mount(flag: str, source: str, text: str) -> tuple[str, dict[str, Any]]:
     given, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
     if not given or not path.startswith("/") or mode not in ([""], ["ro", ""]):
         raise CommandError(f"{flag}: {text!r} is not {source}:/PATH or {source}:/PATH:ro", code=Exit.USAGE)
-    return given, {"name": _volume_name(given), "mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
+    return given, {"mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
+
+
+def _named(mounted: str, source: dict[str, Any], mount: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a volume of this source and its mount, under one name."""
+    name = _volume_name(mounted)
+    return {"name": name, **source}, {"name": name, **mount}
 
 
 def _volume_name(mounted: str) -> str:
