@@ -28,9 +28,8 @@ from gangs import (
     two_nodes,
 )
 from kubeflow_sdk import official_gang_test
-from waiting import SECONDS, until
 
-from mxnet_operator.integrations.gangs import NONE, gangs
+from mxnet_operator.integrations.gangs import gangs
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.plan import Policy
 
@@ -120,23 +119,6 @@ async def nothing_is_left(world, groups):
 
 def has_group(groups, job):
     return any(job_of(group) == job for group in groups.values())
-
-
-@pytest.mark.exhaustive
-async def test_without_groups_the_twelve_deadlock(native):
-    """All GPUs are held by gangs that lack some, none of which can end before it has them: that is for ever."""
-    async with at_work(native, NONE) as world:
-        gangs = Gangs(world, SIZES)
-        await asyncio.gather(*(world.submit(job) for job in the_twelve().values()))
-        following = asyncio.create_task(gangs.follow(gangs.end_what_is_whole))
-
-        def deadlocked():
-            held = gangs.gpus
-            return sum(held.values()) == 16 and set(gangs.incomplete) == set(held)
-
-        await until(deadlocked, within=SECONDS)
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
 
 
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
