@@ -98,7 +98,7 @@ class Task:
             found: Seen = eventually(look, within=MINUTES)
             assert found.state in states
         except AssertionError as e:
-            raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.log()}") from e
+            raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.story()}") from e
         return found
 
     def is_given_up_on(self) -> None:
@@ -153,10 +153,14 @@ class Task:
         return "\n".join(lines)
 
     def story(self) -> str:
-        """How the task stands, its log, and what the scheduler said of its run: for the error of a wait in vain."""
-        scheduler = (self.run.server.home / "scheduler.log").read_text(errors="replace").splitlines()
+        """How the task stands, and what its log, scheduler and triggerer say: for the error of a wait in vain."""
+        scheduler, triggerer = (
+            (self.run.server.home / f"{part}.log").read_text(errors="replace").splitlines()
+            for part in ("scheduler", "triggerer")
+        )
         said = [line for line in scheduler if self.run.run_id in line]
-        return "\n".join([f"{self.task_id}: {self.look()}", self.log(), "-- scheduler", *said])
+        lines = [f"{self.task_id}: {self.look()}", self.log(), "-- scheduler", *said, "-- triggerer", *triggerer[-100:]]
+        return "\n".join(lines)
 
     def shown_log(self) -> str:
         """The text of the newest try's log as Airflow's REST API shows it."""
