@@ -8,6 +8,15 @@ from airflow_command import AirflowHome
 from airflow_world import begun, cluster, local, real, whole_airflow, world, world_alone  # noqa: F401 - fixtures
 from begun_tests import pytest_pyfunc_call  # noqa: F401 - a hook
 from postgres import Postgres
+from workers import scope_of
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests that are alone last: they wait for those that are begun together, within their own time limit."""
+    places = [place for place, item in enumerate(items) if scope_of(item.nodeid) == "tests/airflow"]
+    ordered = sorted((items[place] for place in places), key=lambda item: item.get_closest_marker("alone") is not None)
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
 
 
 @pytest.fixture(scope="session")

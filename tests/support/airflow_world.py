@@ -24,7 +24,7 @@ MODES = ("deferred", "waiting")
 TOKEN = "a-secret-that-nobody-may-see"
 TRIGGER = "(trigger)"
 """In the user agent of what triggers ask, and of nothing that workers ask."""
-AT_ONCE = 6
+AT_ONCE = 4
 """How many tests that are begun together run at once."""
 _numbers = itertools.count()
 
