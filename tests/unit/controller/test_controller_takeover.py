@@ -9,10 +9,11 @@ from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, running_prog
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/mxnet-operator"
 WORKERS = 60
 FAST = [
-    "--leader-elect-lease-duration=2s",
-    "--leader-elect-renew-deadline=1.5s",
+    "--leader-elect-lease-duration=8s",
+    "--leader-elect-renew-deadline=6s",
     "--leader-elect-retry-period=200ms",
 ]
+"""A lease that a leader on a busy machine doesn't lose: its process may wait seconds for a processor."""
 
 
 async def holder(w):
