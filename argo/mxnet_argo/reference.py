@@ -43,8 +43,9 @@ def _entry(name: str) -> _Entry:
     workflow = Context().run(CATALOG[name], WorkflowTemplate)
     jobs = (TemplateJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
     (entry,) = (each for each in workflow.templates if getattr(each, "name", None) == workflow.entrypoint)
-    outputs = tuple(parameters(getattr(entry, "outputs", None)))
-    return _Entry(str(workflow.entrypoint), parameters(workflow.arguments), outputs, tuple(jobs))
+    # Not the workflow's arguments: on-failure is for its exit handler, which a reference leaves out.
+    inputs, outputs = (parameters(getattr(entry, each, None)) for each in ("inputs", "outputs"))
+    return _Entry(str(workflow.entrypoint), inputs, tuple(outputs), tuple(jobs))
 
 
 @overload

@@ -863,6 +863,8 @@ class TestWorkflows:
         assert task.arguments == {"image": "a", "command": '["python"]', "workers": "3"}
         with pytest.raises(ValueError, match="takes no 'imag': did you mean 'image'"):
             mxjob_ref("train", "mxjob-train", {"imag": "a", "command": []})
+        with pytest.raises(ValueError, match="takes no 'on-failure'"):  # it is for an exit handler, and this has none
+            mxjob_ref("train", "mxjob-train", {**arguments, "on-failure": "keep"})
         with pytest.raises(ValueError, match="needs 'command'"):
             mxjob_ref("train", "mxjob-train", {"image": "a"})
         with pytest.raises(ValueError, match="no template 'mxjob-trian': did you mean 'mxjob-train'"):
