@@ -167,6 +167,11 @@ class AirflowServer:
         process.kill()
         process.wait(SECONDS)
 
+    def living_triggerers(self) -> int:
+        """How many triggerers Airflow has heard of within its health threshold."""
+        heard_of = "job_type = 'TriggererJob' and end_date is null and latest_heartbeat > now() - interval '10 seconds'"
+        return len(self.database.rows(f"select 1 from job where {heard_of}"))
+
     def killed_triggerers_are_given_up_on(self) -> None:
         """Have Airflow find that nothing was heard of a triggerer that was killed for longer than it waits.
 
