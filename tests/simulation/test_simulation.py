@@ -19,7 +19,7 @@ from simulator.shrink import shrink
 
 from mxnet_operator.plan import failures
 
-SCHEDULES = 1000
+SCHEDULES = 500
 """How many with TIER=all where MXJOB_SCHEDULES does not say it; fewer else."""
 ASKED_FOR = os.environ.get("MXJOB_SCHEDULES")
 SEED = os.environ.get("MXJOB_SEED")
@@ -29,7 +29,7 @@ PATIENCE = max(1800, int(ASKED_FOR or 0) // 2)
 @pytest.fixture
 def schedules() -> int:
     """How many fixed seeds to try; of the fresh ones twice as many."""
-    return int(ASKED_FOR or drawn(SCHEDULES, SCHEDULES // 50))
+    return int(ASKED_FOR or drawn(SCHEDULES, SCHEDULES // 25))
 
 
 @pytest.mark.timeout(PATIENCE)
