@@ -94,7 +94,7 @@ async def the_twelve_are_run(world, *, killed=(), meanwhile=None):
     """
     gangs = Gangs(world, SIZES, killed)
     await asyncio.gather(*(world.submit(job) for job in the_twelve().values()))
-    following = asyncio.create_task(gangs.follow(gangs.end_while_none_is_incomplete))
+    following = asyncio.create_task(gangs.follow())
 
     def all_succeeded(jobs):
         return [job["status"].get("state") for job in jobs.values() if "status" in job] == ["Succeeded"] * len(TWELVE)

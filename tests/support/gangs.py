@@ -3,7 +3,7 @@
 import contextlib
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +128,14 @@ class Gangs:
             if "-worker-" in pod["metadata"]["name"] and pod["spec"].get("nodeName") and is_unfinished(pod)
         )
 
-    async def follow(self, on_change: Callable[[], Awaitable[None]]) -> None:
-        """Keep `pods` as they are on the server, until cancelled; `on_change` is awaited after each event."""
+    async def follow(self) -> None:
+        """Keep `pods` as they are on the server, and have whole gangs end after each event, until cancelled."""
         path = self.world.path(PODS)
         listed = (await self.world.api.get(path)).ok()
         self.pods = {pod["metadata"]["name"]: pod for pod in listed["items"]}
         async with self.world.api.watch(path, resourceVersion=listed["metadata"]["resourceVersion"]) as events:
             while True:
-                await on_change()
+                await self._end_what_is_whole()
                 event = await events.next()
                 name = event["object"]["metadata"]["name"]
                 if event["type"] == "DELETED":
@@ -143,13 +143,13 @@ class Gangs:
                 elif event["type"] != "BOOKMARK":
                     self.pods[name] = event["object"]
 
-    async def end_while_none_is_incomplete(self) -> None:
-        """Have whole gangs end, but none while another holds GPUs and lacks some: one that waits for more gets none."""
-        if not self.incomplete:
-            await self.end_what_is_whole()
+    async def _end_what_is_whole(self) -> None:
+        """Have a gang whose pods all run end well, as training does once all its processes have met.
 
-    async def end_what_is_whole(self) -> None:
-        """Have a gang whose pods all run end well, as training does once all its processes have met."""
+        None ends while another holds GPUs and lacks some: one that waits for more gets none.
+        """
+        if self.incomplete:
+            return
         for name, size in self.sizes.items():
             running = [each for each, pod in self.pods.items() if job_of(pod) == name and runs(pod)]
             uids = {self.pods[each]["metadata"]["uid"] for each in running}
