@@ -8,7 +8,7 @@ from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, running_prog
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/mxnet-operator"
 WORKERS = 60
-FAST = [
+SHORT_LEASE = [
     "--leader-elect-lease-duration=8s",
     "--leader-elect-renew-deadline=6s",
     "--leader-elect-retry-period=200ms",
@@ -43,7 +43,7 @@ async def leader_first(a, b):
 async def test_a_paused_leader_is_replaced_and_does_no_harm_when_it_wakes_up(tmp_path):
     async with world(tmp_path, start=False) as w:
         kubeconfig = w.running.kubeconfig
-        async with running_program(kubeconfig, *FAST) as a, running_program(kubeconfig, *FAST) as b:
+        async with running_program(kubeconfig, *SHORT_LEASE) as a, running_program(kubeconfig, *SHORT_LEASE) as b:
             paused, other = await leader_first(a, b)
             await w.submit(submitted(make_mxjob("digits").scheduler().server(2).worker(WORKERS)))
             await w.eventually(PODS, lambda pods: len(pods) >= 5)
@@ -78,9 +78,9 @@ async def test_a_paused_leader_is_replaced_and_does_no_harm_when_it_wakes_up(tmp
 async def test_a_killed_leader_is_replaced_and_a_stopped_one_at_once(tmp_path):
     async with world(tmp_path, start=False) as w:
         kubeconfig = w.running.kubeconfig
-        async with running_program(kubeconfig, *FAST) as a:
+        async with running_program(kubeconfig, *SHORT_LEASE) as a:
             await a.says("leading")
-            async with running_program(kubeconfig, *FAST) as b:
+            async with running_program(kubeconfig, *SHORT_LEASE) as b:
                 await b.says("standing by")
                 a.process.kill()
                 await b.says("leading")
