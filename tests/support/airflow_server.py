@@ -34,6 +34,8 @@ TASKS = int(os.environ.get("MXJOB_FENCING_TASKS", "1"))
 """How many tasks meet each fault of test_airflow_fencing at a time."""
 _AT_A_TIME = max(16, 2 * TASKS)
 """How many tasks Airflow runs at a time: each of these, and its retry."""
+_TRIGGERER_THRESHOLD = 10
+"""Seconds without a heartbeat after which another triggerer takes over."""
 
 
 class AirflowServer:
@@ -88,7 +90,7 @@ class AirflowServer:
             "AIRFLOW__SCHEDULER__TRIGGER_TIMEOUT_CHECK_INTERVAL": "2",
             "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",
-            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
+            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": str(_TRIGGERER_THRESHOLD),
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",
             # Or a file that a test changes within half a minute stays as it was read before: know_dags reads it once.
             "AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
@@ -169,8 +171,9 @@ class AirflowServer:
 
     def living_triggerers(self) -> int:
         """How many triggerers Airflow has heard of within its health threshold."""
-        heard_of = "job_type = 'TriggererJob' and end_date is null and latest_heartbeat > now() - interval '10 seconds'"
-        return len(self.database.rows(f"select 1 from job where {heard_of}"))
+        lately = "latest_heartbeat > now() - %s * interval '1 second'"
+        where = f"where job_type = 'TriggererJob' and end_date is null and {lately}"
+        return len(self.database.rows(f"select 1 from job {where}", [_TRIGGERER_THRESHOLD]))
 
     def killed_triggerers_are_given_up_on(self) -> None:
         """Have Airflow find that nothing was heard of a triggerer that was killed for longer than it waits.
