@@ -1,15 +1,13 @@
 """What tasks make of a Kubernetes API that is away, or refuses them: on a whole Airflow, with real jobs."""
 
 import pytest
-from airflow_world import TOKEN, TRIGGER, anywhere
+from airflow_world import TOKEN, TRIGGER
 from api_gateway import refusal
 from waiting import eventually
 
 pytestmark = pytest.mark.whole_airflow
 
 
-@pytest.mark.sampled
-@anywhere
 def test_an_outage_that_is_short_enough_is_waited_out(world):
     run = world.begin("deferred")
     uid = run.in_progress()
@@ -23,7 +21,6 @@ def test_an_outage_that_is_short_enough_is_waited_out(world):
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_after_a_long_outage_the_worker_looks_for_itself_and_defers_again(world):
     run = world.begin("deferred_impatient")
     uid = run.in_progress()
@@ -38,7 +35,6 @@ def test_after_a_long_outage_the_worker_looks_for_itself_and_defers_again(world)
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_a_token_may_be_replaced_while_a_task_is_deferred(world):
     run = world.begin("deferred")
     uid = run.in_progress()
@@ -49,7 +45,6 @@ def test_a_token_may_be_replaced_while_a_task_is_deferred(world):
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_credentials_that_stay_refused_fail_the_task_for_good_and_leave_the_job(world):
     run = world.begin("deferred")
     uid = run.in_progress()
@@ -69,8 +64,6 @@ def refusing_once(answer):
     return handler
 
 
-@pytest.mark.sampled
-@anywhere
 def test_a_task_for_which_a_quota_has_no_room_tries_again(world):
     words = 'mxjobs.kubeflow.org "x" is forbidden: exceeded quota: jobs, requested: count/mxjobs.kubeflow.org=1'
     run = world.begin("deferred", refusing_once(refusal(403, "Forbidden", words)))
@@ -95,8 +88,6 @@ def test_a_real_quota_is_waited_for_by_retries(world):
         assert run.succeed().try_number > 1
 
 
-@pytest.mark.sampled
-@anywhere
 def test_a_right_that_is_missing_is_named_and_not_asked_for_again(world):
     words = (
         'mxjobs.kubeflow.org is forbidden: User "airflow" cannot create resource "mxjobs" in API group "kubeflow.org"'

@@ -3,14 +3,13 @@
 import re
 
 import pytest
-from airflow_world import MODES, anywhere
+from airflow_world import MODES, crosswise
 from waiting import eventually
 
 pytestmark = pytest.mark.whole_airflow
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_scheduler(world):
     """The trigger looks at the job before the clock, and meets nobody; a minute after the deadline it is ended."""
     run = world.begin("deferred_timed_later")
@@ -28,8 +27,7 @@ def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_s
 
 
 @pytest.mark.sampled
-@anywhere
-@pytest.mark.parametrize("mode", MODES)
+@crosswise
 def test_a_task_that_takes_too_long_ends_its_job(world, mode):
     run = world.begin(f"{mode}_timed")
     run.train.wait("failed")
@@ -52,9 +50,8 @@ def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(w
     assert "no/such:image" in log
 
 
-@pytest.mark.sampled("waiting-local")
-@anywhere
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.sampled
+@crosswise
 def test_a_job_that_fits_nowhere_fails_its_task_with_the_cluster_s_reason(world, mode):
     run = world.begin(f"{mode}_crowded")
     run.train.wait("failed")

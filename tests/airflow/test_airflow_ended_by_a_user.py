@@ -7,7 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from airflow_world import MODES, anywhere
+from airflow_runs import Task
+from airflow_world import MODES, crosswise
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -38,21 +39,17 @@ for mode in ("deferred", "waiting"):
 """A file with two DAGs, whose task `train` is there as long as TRAINS is true."""
 
 
-@pytest.mark.sampled("deferred-failed-local", "waiting-success-local")
-@anywhere
+@pytest.mark.sampled
+@crosswise
 @pytest.mark.parametrize("state", ["failed", "success"])
-@pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
-    run = world.begin(mode)
-    uid = run.in_progress()
-    run.train.set_state(state)
+    run, uid = world.interrupt(mode, lambda task: task.set_state(state))
     run.has_no_job()
     assert uid in run.deletions()
     assert run.creations() == 1
 
 
 @pytest.mark.exhaustive
-@anywhere
 @pytest.mark.parametrize(("kind", "suspended"), [("suspended", True), ("kept", False)])
 def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(world, kind, suspended):
     run = world.begin(f"deferred_{kind}")
@@ -69,12 +66,9 @@ def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(world, kind, susp
 
 
 @pytest.mark.sampled
-@anywhere
-@pytest.mark.parametrize("mode", MODES)
+@crosswise
 def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
-    run = world.begin(mode)
-    old = run.in_progress()
-    run.train.clear()
+    run, old = world.interrupt(mode, Task.clear)
     new = run.replaced(old)
     run.succeed()
     assert run.train.xcom()["uid"] == new
@@ -102,7 +96,6 @@ def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(world):
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_a_finished_task_that_is_cleared_runs_again(world):
     run = world.begin("deferred")
     first = run.in_progress()
@@ -118,8 +111,6 @@ def test_a_finished_task_that_is_cleared_runs_again(world):
     assert run.deletions() == []
 
 
-@pytest.mark.sampled
-@anywhere
 def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(world):
     """The request has arrived, and its reply is held back until Airflow ends the task."""
     held = []
@@ -165,7 +156,6 @@ def test_a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one(wor
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_is_over(world):
     """Airflow doesn't tell that from a retry. The reply to the job's deletion is held back until it ends the task."""
     held = []
@@ -186,7 +176,6 @@ def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_a_worker_that_is_asked_to_end_by_no_user_leaves_its_job_to_the_retry(world):
     run = world.begin("waiting")
     uid = run.in_progress()

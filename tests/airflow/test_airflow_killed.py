@@ -26,7 +26,6 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(wo
 
 
 @pytest.mark.exhaustive
-@anywhere
 def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(world):
     run = world.begin("waiting")
     uid = run.in_progress()
@@ -37,7 +36,6 @@ def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(worl
 
 
 @pytest.mark.exhaustive
-@anywhere
 @pytest.mark.parametrize("arrived", [False, True])
 def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(world, arrived):
     """Killed after the intent: the request has reached the API server, or it has not; the reply never comes."""

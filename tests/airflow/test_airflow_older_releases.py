@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from airflow_releases import OLDER, older_airflow
+from airflow_runs import Task
 from airflow_world import AT_ONCE, DAGS, MODES, AirflowWorld
 from begun_tests import BegunTests
 from waiting import eventually
@@ -64,9 +65,8 @@ def test_a_task_returns_the_result_of_its_job_and_shows_its_log(world, mode):
     assert (run.creations(), run.deletions()) == (1, [])
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_job_that_fails_fails_its_task_with_its_words_and_a_retry_makes_another(world, mode):
-    run = world.begin(mode)
+def test_a_job_that_fails_fails_its_task_with_its_words_and_a_retry_makes_another(world):
+    run = world.begin("deferred")
     first = run.in_progress()
     run.end(3)
     eventually(lambda: job_state(run.jobs()[first]) == "Failed")
@@ -83,9 +83,7 @@ def test_a_job_that_fails_fails_its_task_with_its_words_and_a_retry_makes_anothe
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
-    run = world.begin(mode)
-    old = run.in_progress()
-    run.train.clear()
+    run, old = world.interrupt(mode, Task.clear)
     new = run.replaced(old)
     run.succeed()
     assert run.train.xcom()["uid"] == new
@@ -93,12 +91,9 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode)
     assert run.creations() == 2
 
 
-@pytest.mark.parametrize("state", ["failed", "success"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("mode", "state"), [("deferred", "failed"), ("waiting", "success")])
 def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
-    run = world.begin(mode)
-    uid = run.in_progress()
-    run.train.set_state(state)
+    run, uid = world.interrupt(mode, lambda task: task.set_state(state))
     run.has_no_job()
     assert uid in run.deletions()
     assert run.creations() == 1
@@ -124,11 +119,10 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(wo
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-def test_a_triggerer_that_ends_leaves_its_jobs_to_the_next(world, how):
+def test_a_triggerer_that_ends_leaves_its_jobs_to_the_next(world):
     run = world.begin("deferred")
     uid = run.in_progress()
-    world.airflow.stop("triggerer", how)
+    world.airflow.stop("triggerer")
     world.airflow.start("triggerer")
     asked = len(run.gateway.asked)
     eventually(lambda: len(run.gateway.asked) > asked)

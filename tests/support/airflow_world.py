@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from airflow_clusters import TargetCluster, kubernetes_target, local_target
-from airflow_runs import OVER
+from airflow_runs import OVER, Task
 from airflow_server import AirflowServer, airflow_server
 from api_gateway import Gateway, Handler, gateway_to
 from begun_tests import BegunTests
@@ -26,6 +26,7 @@ TRIGGER = "(trigger)"
 """In the user agent of what triggers ask, and of nothing that workers ask."""
 AT_ONCE = 4
 """How many tests that are begun together run at once."""
+_UNANSWERED = "Airflow does not say how the task stands"
 _numbers = itertools.count()
 
 
@@ -84,14 +85,14 @@ class GatedRun:
 
     def replaced(self, old: str) -> str:
         """The uid of the job that its task waits for in place of an old one, which is gone."""
-        self._sees(lambda uids: len(uids - {old}) == 1 and old not in uids)
+        self.sees(lambda uids: len(uids - {old}) == 1 and old not in uids)
         return self.in_progress()
 
     def has_no_job(self) -> None:
         """Wait until all its jobs are gone."""
-        self._sees(lambda uids: not uids)
+        self.sees(lambda uids: not uids)
 
-    def _sees(self, holds: Callable[[set[str]], bool]) -> None:
+    def sees(self, holds: Callable[[set[str]], bool]) -> None:
         """Wait until the uids of its jobs are as they should be; what Airflow made of the task is in the error."""
         try:
             eventually(lambda: holds(self.uids()))
@@ -148,6 +149,21 @@ class AirflowWorld:
         self._runs.append(run)
         return run
 
+    def interrupt(self, dag_id: str, act: Callable[[Task], None]) -> tuple[GatedRun, str]:
+        """Do what a user does to a task whose job runs; the run, and the uid of its job, which is gone.
+
+        A worker that Airflow ends has five seconds to hear why. Where Airflow is too busy to answer, the job goes on
+        (docs/airflow-events.md), and that is no failure: another run is begun.
+        """
+        for _ in range(3):
+            run = self.begin(dag_id)
+            uid = run.in_progress()
+            act(run.train)
+            run.sees(lambda uids: uid not in uids or _UNANSWERED in run.train.log())  # noqa: B023
+            if uid not in run.uids():
+                return run, uid
+        pytest.fail(f"Airflow did not answer in three runs\n{run.train.story()}")
+
     def close(self) -> None:
         """Let all jobs end, and shut the gates."""
         for run in self._runs:
@@ -155,10 +171,13 @@ class AirflowWorld:
         self._gates.close()
 
 
-anywhere = pytest.mark.parametrize(
-    "cluster", ["local", pytest.param("real", marks=pytest.mark.kubernetes)], indirect=True
+_REAL = pytest.mark.kubernetes
+anywhere = pytest.mark.parametrize("cluster", ["local", pytest.param("real", marks=_REAL)], indirect=True)
+"""For what the API server does, which must be the same on the local cluster and on a real Kubernetes API."""
+crosswise = pytest.mark.parametrize(
+    ("mode", "cluster"), [("deferred", "local"), pytest.param("waiting", "real", marks=_REAL)], indirect=["cluster"]
 )
-"""For what must be the same on the local cluster and on a real Kubernetes API."""
+"""Each mode and each cluster once: no code of ours knows both."""
 
 
 @pytest.fixture(scope="package")
