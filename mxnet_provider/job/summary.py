@@ -7,6 +7,7 @@ from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text
 from mxnet_operator.readers.durations import seconds_between
 from mxnet_operator.readers.long_result import reference
+from mxnet_operator.readers.volumes import kept_volumes
 from mxnet_provider.job import replicas
 
 
@@ -33,6 +34,7 @@ def summary(
         "message": terminal_message(job),
         "replicas": replicas.summary(pods),
         "result": _result(status.get("result"), pods, result_of),
+        "files": list(map(str, kept_volumes(job))),
     }
 
 

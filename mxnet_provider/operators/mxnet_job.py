@@ -14,6 +14,7 @@ from airflow.providers.common.compat.sdk import AirflowTaskTimeout, conf
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
 from mxnet_operator.api.storable import storable
+from mxnet_operator.readers.volumes import NOTHING_KEPT
 from mxnet_provider import airflow_versions
 from mxnet_provider.callbacks import MXNetJobCallback, callbacks_of
 from mxnet_provider.cluster import ClusterAccessMixin
@@ -76,8 +77,9 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
 
     The returned value is small JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339),
     `duration_s`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
-    `exit_code`, `outcome`: `unfinished`, `succeeded`, `failed` or `stopped`), and `result`: what worker 0 wrote to its
-    `/dev/termination-log`, parsed if it is JSON.
+    `exit_code`, `outcome`: `unfinished`, `succeeded`, `failed` or `stopped`), `result`: what worker 0 wrote to its
+    `/dev/termination-log`, parsed if it is JSON, and `files`: the volumes that outlive the pods, such as
+    `claim models at /models`. The task's log names them at its end.
     The result comes from the job's status (from the pods where an older controller left none there); `replicas` are
     read from the pods: with `cleanPodPolicy: All` they may be gone by then. As soon as the job exists, its name,
     namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
@@ -597,6 +599,9 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         if ended.summary is None or ended.summary["state"] != SUCCEEDED:
             raise MXNetJobError(f"{ended.name} was reported as succeeded, without its state: {ended!r}")
         self._push_metrics(context, ended)
+        files = ended.summary.get("files")  # not in an event of an earlier release
+        if files is not None:
+            self.log.info("Files: %s.", ", ".join(files) or NOTHING_KEPT)
         returned: dict[str, Any] = storable(ended.summary)
         return returned
 

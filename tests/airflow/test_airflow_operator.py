@@ -123,6 +123,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(world):
             }
         ],
         "result": {"accuracy": 0.99},
+        "files": [],
     }
     assert world.hook.get_job(ref(name)) is not None
 
@@ -310,6 +311,7 @@ def test_the_job_s_states_are_logged_as_they_change(world, task_log):
         f"{title}: Created",
         f"{title}: Running (Worker 1 active)",
         f"{title}: Succeeded",
+        "Files: nothing was kept, as no volume of the job outlives its pods.",
     ]
 
 

@@ -42,7 +42,8 @@ def test_a_job_that_succeeds_exits_with_0_its_log_on_stdout_and_its_progress_on_
     assert done.stdout == "Epoch[0] Validation-accuracy=0.5\n[red]done[/]\n"
     lines = done.stderr.splitlines()
     assert lines[0] == "MXJob run-good created in namespace default"
-    assert lines[-2].startswith("run-good: Succeeded (worker 1/1) after ")
+    assert lines[-3].startswith("run-good: Succeeded (worker 1/1) after ")
+    assert lines[-2] == "files: nothing was kept"
     assert lines[-1].startswith("MXJob run-good is successfully completed. (")
     assert "\x1b" not in done.stderr
 
@@ -287,6 +288,18 @@ def test_a_folder_is_mounted_and_a_claim_that_nobody_made_is_made(local_cluster,
     folder = re.search("there is no PersistentVolumeClaim run-model yet; its folder is (.*)", done.stderr)
     assert folder is not None, done.stderr
     assert Path(folder[1], "copy").read_text() == "1 2 3"
+    assert done.stderr.splitlines()[-2] == f"files: claim run-model at /models ({folder[1]})"
+
+
+def test_on_another_cluster_a_job_without_volumes_says_that_it_kept_nothing(local_cluster, tmp_path):
+    done = local_cluster.mxjob(
+        *("run", "--name", "run-volumeless", "--image", DIGITS_IMAGE, "--", "python", "-c", "open('model', 'w')"),
+        environment={"MXJOB_HOME": str(tmp_path)},
+    )
+
+    assert done.returncode == 0, done.stderr
+    kept = "files: nothing was kept, as no volume of the job outlives its pods: --volume CLAIM:/PATH"
+    assert done.stderr.splitlines()[-2] == kept
 
 
 def test_on_another_cluster_a_missing_claim_is_told_with_a_manifest_that_makes_it(local_cluster, tmp_path):

@@ -274,9 +274,3 @@ def _failed_init(status: PodStatus) -> End | None:
     ]
     failed = [end for end in reversed(ends) if end.how.exit_code]
     return min(failed, key=lambda end: (end.how.finished_at is None, end.how.finished_at or _EPOCH), default=None)
-
-
-def claims_needed(spec: Mapping[str, Any]) -> set[str]:
-    """Collect the names of the PersistentVolumeClaims of a pod's volumes."""
-    claims = (volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or [])
-    return {claim["claimName"] for claim in claims if claim}

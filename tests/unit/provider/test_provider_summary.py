@@ -36,5 +36,13 @@ def test_the_result_is_the_one_in_the_status_and_else_the_one_in_the_pod(kept, p
     assert summary(found, pods)["result"] == result
 
 
+def test_the_volumes_that_keep_files_are_named():
+    container = {"name": "mxnet", "volumeMounts": [{"name": "out", "mountPath": "/models"}]}
+    volumes = [{"name": "out", "persistentVolumeClaim": {"claimName": "models"}}]
+    template = {"spec": {"containers": [container], "volumes": volumes}}
+    found = job() | {"spec": {"mxReplicaSpecs": {names.WORKER: {"template": template}}}}
+    assert summary(found, [])["files"] == ["claim models at /models"]
+
+
 def test_a_task_that_wants_no_result_gets_none():
     assert summary(job(result="0.5"), [worker("0.5")], result_of=None)["result"] is None

@@ -107,19 +107,25 @@ def check_output(output: Path, server: str) -> None:
         )
 
 
-def show_files(job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
-    """Name the new files in the replicas' working directories, and how to copy them."""
+def show_files(job: dict[str, Any], pods: list[dict[str, Any]]) -> bool:
+    """Name the new files in the replicas' working directories, and how to copy them; False where there are none."""
+    found = False
     for replica, paths in container_paths(job, pods).items():
         if new := paths.new_files():
+            found = True
             more = f" and {len(new) - _MOST_NAMES} more" if len(new) > _MOST_NAMES else ""
             say(f"files: {replica} wrote {', '.join(new[:_MOST_NAMES])}{more}")
             name, tops = job["metadata"]["name"], {each.partition("/")[0] for each in new}
             path, destination = (tops.pop(), ".") if len(tops) == 1 else (".", f"{name}-{replica}")
             say(f"  mxjob cp {shlex.quote(f'{name}/{replica}:{path}')} {destination}")
+    return found
 
 
-def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) -> None:
+def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) -> bool:
     """Copy the new files in the replicas' working directories to `output`, into a folder for each replica.
+
+    Returns:
+        Whether there are any.
 
     Raises:
         ReportError: they can't be copied; `output` is left without any of them.
@@ -141,4 +147,6 @@ def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) ->
             f"--output {output}: {error.strerror or error}",
             hint=f"the files are still there: mxjob cp {job['metadata']['name']}/REPLICA:PATH DESTINATION",
         ) from error
-    say(f"files: {', '.join(map(str, folders))}" if folders else "files: nothing was kept")
+    if folders:
+        say(f"files: {', '.join(map(str, folders))}")
+    return bool(folders)

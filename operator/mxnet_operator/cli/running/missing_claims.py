@@ -8,7 +8,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.local_files import claim_folder, is_local
 from mxnet_operator.client.jobs import in_v1_words
 from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
-from mxnet_operator.readers.pods import claims_needed
+from mxnet_operator.readers.volumes import claims_needed
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

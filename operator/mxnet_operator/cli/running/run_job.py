@@ -17,7 +17,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
-from mxnet_operator.cli.running.local_files import bring_home, check_output, is_local, show_files
+from mxnet_operator.cli.running.local_files import bring_home, check_output, claim_folder, is_local, show_files
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.follow_logs import LogFollower
@@ -33,6 +33,7 @@ from mxnet_operator.client.jobs import (
 )
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.readers.pods import ENDED
+from mxnet_operator.readers.volumes import NOTHING_KEPT, kept_volumes
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -216,13 +217,20 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
 
 
 async def _bring_files(client: "Client", job: dict[str, Any], output: Path | None) -> None:
-    if not is_local(client.server):
-        return
-    pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
-    if output is None:
-        await asyncio.to_thread(show_files, job, pods)
-    else:
-        await asyncio.to_thread(bring_home, job, pods, output)
+    """Say where what the job wrote is, and copy it to `output`."""
+    namespace, is_here, found = job["metadata"]["namespace"], is_local(client.server), False
+    if is_here:
+        pods = pods_of(job, (await client.list(PODS.path(namespace), pod_selector(job)))["items"])
+        if output is None:
+            found = await asyncio.to_thread(show_files, job, pods)
+        else:
+            found = await asyncio.to_thread(bring_home, job, pods, output)
+    for volume in kept_volumes(job):
+        found = True
+        folder = f" ({claim_folder(namespace, volume.name)})" if is_here and volume.source == "claim" else ""
+        say(f"files: {volume}{folder}")
+    if not found:
+        say("files: nothing was kept" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
 
 
 async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:

@@ -20,7 +20,8 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
 from mxnet_operator.local.kubelet.volumes import MountError
 from mxnet_operator.local.waiting import Changes, Timing
-from mxnet_operator.readers.pods import ENDED, claims_needed
+from mxnet_operator.readers.pods import ENDED
+from mxnet_operator.readers.volumes import claims_needed
 
 Object = dict[str, Any]
 

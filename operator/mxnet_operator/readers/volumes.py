@@ -1,0 +1,54 @@
+"""Reader of a pod's volumes: which claims it needs, and where what it writes outlives it."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+_SOURCES: Final = {"persistentVolumeClaim": ("claim", "claimName"), "hostPath": ("folder", "path")}
+"""What messages call a source, and its field that names it."""
+_KEPT: Final = frozenset({*_SOURCES, "nfs", "cephfs", "glusterfs", "csi", "flexVolume", "iscsi", "fc", "rbd"})
+"""Sources that a pod may write to and that are there after it; others go with it, or are read-only."""
+
+NOTHING_KEPT: Final = "nothing was kept, as no volume of the job outlives its pods"
+
+
+class KeptVolume(NamedTuple):
+    """A volume that outlives its pod, where a container may write to it."""
+
+    source: str
+    """`claim`, `folder`, or the field's name in the volume."""
+    name: str
+    path: str
+    """Path in the container."""
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.name} at {self.path}"
+
+
+def claims_needed(spec: Mapping[str, Any]) -> set[str]:
+    """Collect the names of the PersistentVolumeClaims of a pod's volumes."""
+    claims = (volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or [])
+    return {claim["claimName"] for claim in claims if claim}
+
+
+def kept_volumes(job: Mapping[str, Any]) -> list[KeptVolume]:
+    """Return the volumes that outlive the pods of a v1 job, in the manifest's order and each path once."""
+    specs = (job.get("spec", {}).get("mxReplicaSpecs") or {}).values()
+    return list(dict.fromkeys(kept for each in specs for kept in _kept(each["template"]["spec"])))
+
+
+def _kept(spec: Mapping[str, Any]) -> list[KeptVolume]:
+    sources = {volume["name"]: _source(volume) for volume in spec.get("volumes") or []}
+    mounts = (mount for container in spec["containers"] for mount in container.get("volumeMounts") or [])
+    return [
+        KeptVolume(*source, mount["mountPath"])
+        for mount in mounts
+        if not mount.get("readOnly") and (source := sources.get(mount["name"]))
+    ]
+
+
+def _source(volume: Mapping[str, Any]) -> tuple[str, str] | None:
+    for key in _KEPT & volume.keys():
+        if volume[key] and not volume[key].get("readOnly"):
+            word, field = _SOURCES.get(key, (key, ""))
+            return word, volume[key].get(field, volume["name"])
+    return None
