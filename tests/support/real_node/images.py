@@ -9,11 +9,13 @@ import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tenacity
 from kubernetes_programs import ARGO, MissingProgramError, building, programs
 from waiting import BUILD
 
@@ -199,7 +201,12 @@ def run(image: Image, *command: str) -> str:
         build(image)
         container = _run(_buildah("from", "--pull-never", image.name)).strip()
     try:
-        return _run(_buildah("run", "--isolation=chroot", container, "--", *command))
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder).chmod(0o777)  # an image's user need not be root
+            # Into a file: the last lines of what goes through buildah's own pipes are lost now and then.
+            kept = ("sh", "-c", '"$@" >/printed/stdout', "sh", *command)
+            _run(_buildah("run", "--isolation=chroot", f"--volume={folder}:/printed", container, "--", *kept))
+            return Path(folder, "stdout").read_text()
     finally:
         _run(_buildah("rm", container))
 
@@ -285,6 +292,12 @@ def _prune(archive: Archive) -> None:
         old.unlink(missing_ok=True)
 
 
+@tenacity.retry(
+    # Each buildah starts from a copy of itself in memory, and can't while the kernel moves one of that's pages.
+    retry=tenacity.retry_if_exception_message(match="(?s).*memfd copy: Device or resource busy"),
+    stop=tenacity.stop_after_attempt(5),
+    reraise=True,
+)
 def _run(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD, check=False)
     if done.returncode != 0:
