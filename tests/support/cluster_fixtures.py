@@ -44,6 +44,8 @@ class LocalCluster(ClusterObjects):
             **{name: value for name, value in os.environ.items() if name != "KUBERNETES_SERVICE_HOST"},
             "MXJOB_HOME": str(home),
             "KUBECONFIG": str(self.files.kubeconfig),
+            # By default kubectl remembers for hours, by address, which kinds an earlier cluster at this port had.
+            "KUBECACHEDIR": str(home / "kubectl"),
         }
 
     @property
