@@ -17,6 +17,7 @@ from typing import Any
 
 import tenacity
 from kubernetes_programs import ARGO, MissingProgramError, building, programs
+from left_overs import folder_prefix
 from waiting import BUILD
 
 from mxnet_operator.local.control_plane.programs import tools_cache
@@ -201,7 +202,7 @@ def run(image: Image, *command: str) -> str:
         build(image)
         container = _run(_buildah("from", "--pull-never", image.name)).strip()
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder:
             Path(folder).chmod(0o777)  # an image's user need not be root
             # Into a file: the last lines of what goes through buildah's own pipes are lost now and then.
             kept = ("sh", "-c", '"$@" >/printed/stdout', "sh", *command)
