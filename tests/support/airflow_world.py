@@ -171,11 +171,14 @@ class AirflowWorld:
         self._gates.close()
 
 
-_REAL = pytest.mark.kubernetes
-anywhere = pytest.mark.parametrize("cluster", ["local", pytest.param("real", marks=_REAL)], indirect=True)
+anywhere = pytest.mark.parametrize(
+    "cluster", ["local", pytest.param("real", marks=pytest.mark.kubernetes)], indirect=True
+)
 """For what the API server does, which must be the same on the local cluster and on a real Kubernetes API."""
 crosswise = pytest.mark.parametrize(
-    ("mode", "cluster"), [("deferred", "local"), pytest.param("waiting", "real", marks=_REAL)], indirect=["cluster"]
+    ("mode", "cluster"),
+    [("deferred", "local"), pytest.param("waiting", "real", marks=pytest.mark.kubernetes)],
+    indirect=["cluster"],
 )
 """Each mode and each cluster once: no code of ours knows both."""
 

@@ -5,8 +5,10 @@ from typing import Any, Final, NamedTuple
 
 _SOURCES: Final = {"persistentVolumeClaim": ("claim", "claimName"), "hostPath": ("folder", "path")}
 """What messages call a source, and its field that names it."""
-_KEPT: Final = frozenset({*_SOURCES, "nfs", "cephfs", "glusterfs", "csi", "flexVolume", "iscsi", "fc", "rbd"})
-"""Sources that a pod may write to and that are there after it; others go with it, or are read-only."""
+_NOT_KEPT: Final = frozenset(
+    {"emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected", "image", "gitRepo"}
+)
+"""Sources that go with their pod, or that it can't write to."""
 
 NOTHING_KEPT: Final = "nothing was kept, as no volume of the job outlives its pods"
 
@@ -47,8 +49,9 @@ def _kept(spec: Mapping[str, Any]) -> list[KeptVolume]:
 
 
 def _source(volume: Mapping[str, Any]) -> tuple[str, str] | None:
-    for key in _KEPT & volume.keys():
-        if volume[key] and not volume[key].get("readOnly"):
-            word, field = _SOURCES.get(key, (key, ""))
-            return word, volume[key].get(field, volume["name"])
-    return None
+    # Kubernetes makes an emptyDir of a volume without a source.
+    key = next((each for each in volume if each != "name" and volume[each] is not None), "emptyDir")
+    if key in _NOT_KEPT or volume[key].get("readOnly"):
+        return None
+    word, field = _SOURCES.get(key, (key, ""))
+    return word, volume[key].get(field, volume["name"])

@@ -20,6 +20,7 @@ CLAIM = {"persistentVolumeClaim": {"claimName": "models"}}
         (CLAIM, "claim models at /models"),
         ({"hostPath": {"path": "/home/me/out"}}, "folder /home/me/out at /models"),
         ({"nfs": {"server": "store", "path": "/x"}}, "nfs v at /models"),
+        ({"azureFile": {"secretName": "store", "shareName": "x"}}, "azureFile v at /models"),
     ],
 )
 def test_a_volume_that_outlives_the_pods_is_named_once_with_its_mount(volume, said):
@@ -32,6 +33,8 @@ def test_a_volume_that_outlives_the_pods_is_named_once_with_its_mount(volume, sa
         job(CLAIM, readOnly=True),
         job({"persistentVolumeClaim": {"claimName": "models", "readOnly": True}}),
         job({"emptyDir": {}}),
+        job({}),
+        job({"persistentVolumeClaim": None}),
         job({"configMap": {"name": "models"}}),
         {"spec": {"mxReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "mxnet"}]}}}}}},
     ],
