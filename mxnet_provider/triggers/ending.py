@@ -28,8 +28,8 @@ _STAYS: Final = frozenset({"deferred", UNANSWERED})
 _PAUSE: Final = 1.0
 _KILL_SECONDS: Final = 20.0
 """How long the API server is asked again; Airflow gives `on_kill` thirty seconds."""
-_ASK_SECONDS: Final = 60.0
-"""The first question to a triggerer that has just started takes it 3 CPU seconds, ten seconds on a busy machine."""
+_ASK_SECONDS: Final = 300.0
+"""The first question to a triggerer that has just started takes ten seconds, and a minute on a busy machine."""
 
 _running: Final[set[asyncio.Task[None]]] = set()
 """Endings under way; an event loop alone keeps no task alive."""
@@ -49,7 +49,7 @@ def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
 
 
 async def state_of(ti: Any) -> str | None:
-    """Return the state of a task instance as Airflow gives it within a minute, else ABSENT or UNANSWERED."""
+    """Return the state of a task instance as Airflow gives it within five minutes, else ABSENT or UNANSWERED."""
     try:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
