@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
 from airflow_command import AirflowHome
-from airflow_world import begun, cluster, local, real, whole_airflow, world, world_alone  # noqa: F401 - fixtures
+from airflow_world import begun, cluster, local, real, whole_airflow, world  # noqa: F401 - fixtures
 from begun_tests import pytest_pyfunc_call  # noqa: F401 - a hook
 from postgres import Postgres
 from workers import scope_of

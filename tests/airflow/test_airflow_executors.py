@@ -16,8 +16,7 @@ import yaml
 from airflow_releases import link_provider
 from airflow_runs import Task
 from airflow_server import PARTS, AirflowServer, airflow_server
-from airflow_world import AT_ONCE, DAGS, MODES, AirflowWorld
-from begun_tests import BegunTests
+from airflow_world import DAGS, MODES, begun_on
 from cluster_fixtures import LocalCluster
 from kubernetes_programs import MissingProgramError
 from left_overs import folder_prefix
@@ -170,27 +169,11 @@ with_kubernetes = pytest.mark.parametrize("executor", ["kubernetes"], indirect=T
 
 @pytest.fixture(scope="module")
 def begun(request, executor, local, tmp_path_factory):
-    """This executor's tests, begun together."""
+    """The tests on this Airflow, begun together."""
     items = [item for item in request.session.items if item.path == request.path]
     items = [item for item in items if item.callspec.params["executor"] == executor.executor]
-    items = [item for item in items if not item.get_closest_marker("alone")]
-
-    def world_for(_):
-        return contextlib.closing(AirflowWorld(executor, local, tmp_path_factory.mktemp("worlds")))
-
-    with BegunTests(items, world_for, AT_ONCE) as running:
+    with begun_on(executor, {"local": local}, items, tmp_path_factory) as running:
         yield running
-
-
-@pytest.fixture
-def world(request, executor, local, begun, tmp_path):
-    """What a test begins its runs in; of one that is marked `alone`, when all others have ended."""
-    if request.node.get_closest_marker("alone") is None:
-        yield begun.of(request.node)
-        return
-    begun.wait()
-    with contextlib.closing(AirflowWorld(executor, local, tmp_path)) as alone:
-        yield alone
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,14 +1,12 @@
 """The core of what docs/airflow.md promises, on whole Airflows of older releases: docs/airflow.md says what differs."""
 
-import contextlib
 import os
 import signal
 
 import pytest
 from airflow_releases import OLDER, older_airflow
 from airflow_runs import Task
-from airflow_world import AT_ONCE, DAGS, MODES, AirflowWorld
-from begun_tests import BegunTests
+from airflow_world import DAGS, MODES, begun_on
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -27,27 +25,11 @@ def older(request, local_cluster, postgres, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def begun(request, older, local, tmp_path_factory):
-    """This release's tests, begun together."""
+    """The tests on this Airflow, begun together."""
     items = [item for item in request.session.items if item.path == request.path]
     items = [item for item in items if item.callspec.params["older"] == older.release]
-    items = [item for item in items if not item.get_closest_marker("alone")]
-
-    def world_for(_):
-        return contextlib.closing(AirflowWorld(older, local, tmp_path_factory.mktemp("worlds")))
-
-    with BegunTests(items, world_for, AT_ONCE) as running:
+    with begun_on(older, {"local": local}, items, tmp_path_factory) as running:
         yield running
-
-
-@pytest.fixture
-def world(request, older, local, begun, tmp_path):
-    """What a test begins its runs in; of one that is marked `alone`, when all others have ended."""
-    if request.node.get_closest_marker("alone") is None:
-        yield begun.of(request.node)
-        return
-    begun.wait()
-    with contextlib.closing(AirflowWorld(older, local, tmp_path)) as alone:
-        yield alone
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -219,24 +219,36 @@ def cluster(request: pytest.FixtureRequest) -> TargetCluster:
     return found
 
 
+def begun_on(
+    airflow: AirflowServer,
+    clusters: Mapping[str, TargetCluster],
+    items: Sequence[pytest.Function],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> BegunTests:
+    """Begin tests together on one Airflow."""
+
+    def world_for(item: pytest.Function) -> contextlib.closing[AirflowWorld]:
+        if item.get_closest_marker("alone"):
+            airflow.restore()
+        folder = tmp_path_factory.mktemp("worlds")
+        return contextlib.closing(AirflowWorld(airflow, clusters[_cluster_of(item)], folder))
+
+    return BegunTests(items, world_for, AT_ONCE)
+
+
 @pytest.fixture(scope="package")
 def begun(
     request: pytest.FixtureRequest, whole_airflow: AirflowServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BegunTests]:
     """The tests that are begun together."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    items = [item for item in items if "begun" in item.fixturenames and not item.get_closest_marker("alone")]
+    items = [item for item in items if {"world", "whole_airflow"} <= {*item.fixturenames}]
     clusters: dict[str, TargetCluster] = {}
     for name in {_cluster_of(item) for item in items}:
         with contextlib.suppress(pytest.skip.Exception):  # the tests themselves say it
             clusters[name] = request.getfixturevalue(name)
-
-    def world_for(item: pytest.Function) -> contextlib.closing[AirflowWorld]:
-        return contextlib.closing(
-            AirflowWorld(whole_airflow, clusters[_cluster_of(item)], tmp_path_factory.mktemp("worlds"))
-        )
-
-    with BegunTests([item for item in items if _cluster_of(item) in clusters], world_for, AT_ONCE) as running:
+    items = [item for item in items if _cluster_of(item) in clusters]
+    with begun_on(whole_airflow, clusters, items, tmp_path_factory) as running:
         yield running
 
 
@@ -247,16 +259,7 @@ def _cluster_of(item: pytest.Function) -> str:
 
 
 @pytest.fixture
-def world(request: pytest.FixtureRequest, cluster: TargetCluster, begun: BegunTests) -> Any:
-    """What a test begins its runs in; of one that is marked `alone`, when all others have ended."""
-    if request.node.get_closest_marker("alone") is None:
-        return begun.of(request.node)
-    begun.wait()
-    return request.getfixturevalue("world_alone")
-
-
-@pytest.fixture
-def world_alone(whole_airflow: AirflowServer, cluster: TargetCluster, tmp_path: Path) -> Iterator[AirflowWorld]:
-    """What a test has for itself."""
-    with contextlib.closing(AirflowWorld(whole_airflow, cluster, tmp_path)) as world:
+def world(request: pytest.FixtureRequest, cluster: TargetCluster, begun: BegunTests) -> Iterator[Any]:
+    """What a test begins its runs in."""
+    with begun.turn(request.node) as world:
         yield world

@@ -2,11 +2,14 @@
 
 To pytest each is a test like any other: its turn comes, and it waits for its thread. So a test's own fixtures are those
 that it has in its turn; the thread has what `world` is for it, and the values of its parameters.
+
+Those marked `alone` run in their turn, when all others have ended, and so does a test that is tried again.
 """
 
 import concurrent.futures
+import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -18,7 +21,7 @@ class BegunTests:
     """The tests, from their beginning to the end of the last.
 
     Args:
-        items: The tests; each has an argument `world`, and beside it only parameters.
+        items: The tests; each has an argument `world`, and beside it only parameters if it is not marked `alone`.
         world_for: What a test is given as `world`, for as long as it runs.
         at_once: How many run at once.
     """
@@ -31,7 +34,7 @@ class BegunTests:
     ) -> None:
         self._world_for = world_for
         self._threads = concurrent.futures.ThreadPoolExecutor(at_once, thread_name_prefix="begun")
-        self._begun = {item.nodeid: self._threads.submit(self._run, item) for item in items}
+        self._begun = {item.nodeid: self._threads.submit(self._run, item) for item in items if not _is_alone(item)}
 
     def __enter__(self) -> Self:
         return self
@@ -41,13 +44,16 @@ class BegunTests:
         self._threads.shutdown(cancel_futures=True)
         given_up.clear()
 
-    def of(self, item: pytest.Function) -> "concurrent.futures.Future[None]":
-        """What has become of a test."""
-        return self._begun[item.nodeid]
-
-    def wait(self) -> None:
-        """Wait until all have ended."""
-        concurrent.futures.wait(self._begun.values())
+    @contextlib.contextmanager
+    def turn(self, item: pytest.Function) -> Iterator[Any]:
+        """What `world` is for a test in its turn: what has become of it, or where it runs only now, its world."""
+        if _is_alone(item):
+            concurrent.futures.wait(self._begun.values())
+        elif getattr(item, "execution_count", 1) == 1:
+            yield self._begun[item.nodeid]
+            return
+        with self._world_for(item) as world:
+            yield world
 
     def _run(self, item: pytest.Function) -> None:
         callspec = getattr(item, "callspec", None)
@@ -55,6 +61,10 @@ class BegunTests:
         parameters = {name: value for name, value in (callspec.params if callspec else {}).items() if name in wanted}
         with self._world_for(item) as world:
             item.obj(world=world, **parameters)
+
+
+def _is_alone(item: pytest.Function) -> bool:
+    return item.get_closest_marker("alone") is not None
 
 
 @pytest.hookimpl(tryfirst=True)
