@@ -36,7 +36,7 @@ async def test_a_workflow_that_is_terminated_takes_its_job_along(argo):
     job = await argo.job(name)
     await argo.shut_down(name, "Terminate")
     await argo.no_jobs(name)
-    told = await argo.jobs_world.event("WorkflowOver")
+    told = await argo.jobs_world.event("WorkflowOver", says=name)
     assert told["involvedObject"]["uid"] == job["metadata"]["uid"]
     assert f"The workflow {name} is being shut down (Terminate)" in told["message"]
 

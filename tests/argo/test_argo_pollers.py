@@ -50,7 +50,7 @@ async def test_our_controller_completes_a_killed_pollers_result_where_argos_does
     with argo.stands_still():
         argo.kill(first)
         await argo.until("workflowtaskresults", completed, **of_run)
-    told = await argo.jobs_world.event("PollerReplaced")
+    told = await argo.jobs_world.event("PollerReplaced", says=first)
     assert told["involvedObject"]["name"] == job["metadata"]["name"]
     assert await argo.poller(name, other_than=first)
     await succeeds_with(argo, name, job)

@@ -86,9 +86,9 @@ class Server(server.Server):
         return context
 
     def requests(self, user: str) -> list[dict[str, Any]]:
-        """What a user has asked for so far, as the server's audit log tells it."""
+        """What a user has asked for so far, as the server's audit log tells it: a rejected request has none."""
         lines = (self.folder / "audit.log").read_text().splitlines()
-        return [entry for line in lines if (entry := json.loads(line))["user"]["username"] == user]
+        return [entry for line in lines if (entry := json.loads(line))["user"].get("username") == user]
 
 
 @contextlib.contextmanager
