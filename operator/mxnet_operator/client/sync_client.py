@@ -16,6 +16,8 @@ from mxnet_operator.description import MXJobDescription
 T = TypeVar("T")
 _PAUSE_FOR_A_STEP: Final = 0.01
 """Seconds between two looks at a step that was cancelled."""
+_FAREWELL_SECONDS: Final = 0.1
+"""Time that an answered TLS farewell takes; asyncio has nothing to wait for."""
 _CLOSED: Final = "the client is closed"
 
 
@@ -227,6 +229,8 @@ class MXJobClient:
         for each in calls:
             each.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
+        if calls:  # and a connection that was still being made does so all the same
+            await asyncio.sleep(_FAREWELL_SECONDS)
         await self._loop.shutdown_asyncgens()
 
 
