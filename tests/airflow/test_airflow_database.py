@@ -42,6 +42,7 @@ def test_a_new_airflow_has_a_database_that_no_other_writes_to(postgres):
     assert other.rows("select count(*) from slot_pool where pool = 'gpus'") == [(0,)]
 
 
+@pytest.mark.exhaustive
 def test_it_ends_and_leaves_nothing_when_the_test_run_is_killed():
     with GuardedProgram([sys.executable, "-c", HOLD], stdout=subprocess.PIPE) as holder:
         url = holder.stdout.readline().strip()

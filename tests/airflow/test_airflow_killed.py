@@ -86,6 +86,7 @@ def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to
         assert waiting.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.alone
 def test_a_scheduler_that_crashes_leaves_the_jobs_of_its_living_workers_to_their_next_tries(world):
     """Airflow resets the tasks, as after a Clear, and rejects the next heartbeat of the workers that live on."""

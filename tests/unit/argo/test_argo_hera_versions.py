@@ -26,6 +26,7 @@ def made_by_hera_6(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", GENERATED, ids=name_of)
 def test_hera_6_makes_the_same_objects(made_by_hera_6: Path, path: Path) -> None:
     made = (made_by_hera_6 / path.relative_to(ARGO)).read_text()

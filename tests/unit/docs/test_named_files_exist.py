@@ -75,6 +75,8 @@ def prose(path):
         return [(1, text)]
     if path.suffix != ".py":
         return [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith(("#", "//"))]
+    if NAMED.search(text) is None:
+        return []
     comments = [
         (token.start[0], token.string)
         for token in tokenize.generate_tokens(io.StringIO(text).readline)

@@ -88,6 +88,7 @@ def start(pytester: pytest.Pytester) -> Iterator[Start]:
         process.stdout.close()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_what_a_killed_run_leaves_is_ended(start: Start, how: signal.Signals) -> None:
     run = Killed(start("time.sleep(1000)"))
@@ -96,6 +97,7 @@ def test_what_a_killed_run_leaves_is_ended(start: Start, how: signal.Signals) ->
     eventually(run.gone)
 
 
+@pytest.mark.exhaustive
 def test_what_a_run_was_killed_with_is_swept_by_the_next(start: Start) -> None:
     run = Killed(start("time.sleep(1000)"))
     os.kill(run.watcher, signal.SIGKILL)
@@ -110,6 +112,7 @@ def test_what_a_run_was_killed_with_is_swept_by_the_next(start: Start) -> None:
     assert len(following.alive()) == 2
 
 
+@pytest.mark.exhaustive
 def test_a_run_names_what_it_left_and_ends_it_before_it_ends_itself(start: Start) -> None:
     process = start("pass")
     run = Killed(process)

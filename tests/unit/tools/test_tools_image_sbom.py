@@ -113,6 +113,7 @@ def test_the_same_image_gives_the_same_bytes(archive):
     assert printed(archive) == printed(archive)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("archive", ["w"], indirect=True)
 def test_it_is_valid_cyclonedx(archive, tmp_path):
     """By the schema that comes with cyclonedx-bom, which `make sbom` uses, in an environment of its own."""
