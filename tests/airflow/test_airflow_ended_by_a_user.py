@@ -76,6 +76,7 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode)
     assert run.creations() == 2
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(world):
     """Airflow marks it removed, which ends its trigger or its worker, so that no clearing finds a job to go on with.
 

@@ -160,6 +160,7 @@ def test_a_cluster_with_a_job():
 """
 
 
+@pytest.mark.exhaustive
 def test_a_killed_test_run_leaves_neither_a_cluster_nor_its_jobs(pytester, mxnet_python):
     pytester.makepyfile(TEST_RUN.replace("{program!r}", repr(SLEEP)))
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
