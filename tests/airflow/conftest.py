@@ -6,7 +6,7 @@ import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
 from airflow_command import AirflowHome
 from airflow_world import begun, cluster, local, real, whole_airflow, world  # noqa: F401 - fixtures
-from begun_tests import pytest_pyfunc_call  # noqa: F401 - a hook
+from begun_tests import is_alone, pytest_pyfunc_call  # noqa: F401 - a hook
 from postgres import Postgres
 from workers import scope_of
 
@@ -14,14 +14,14 @@ from workers import scope_of
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests that are alone last: they wait for those that are begun together, within their own time limit.
 
-    What fails on a whole Airflow is tried once more, and both is shown: docs/decisions/tests.md.
+    What fails on a whole Airflow is tried once more: docs/decisions/tests.md.
     """
     if not config.option.usepdb:
         for item in items:
             if item.get_closest_marker("whole_airflow"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     places = [place for place, item in enumerate(items) if scope_of(item.nodeid) == "tests/airflow"]
-    ordered = sorted((items[place] for place in places), key=lambda item: item.get_closest_marker("alone") is not None)
+    ordered = sorted((items[place] for place in places), key=is_alone)
     for place, item in zip(places, ordered, strict=True):
         items[place] = item
 

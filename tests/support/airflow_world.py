@@ -11,7 +11,7 @@ from airflow_clusters import TargetCluster, kubernetes_target, local_target
 from airflow_runs import OVER, Task
 from airflow_server import AirflowServer, airflow_server
 from api_gateway import Gateway, Handler, gateway_to
-from begun_tests import BegunTests
+from begun_tests import BegunTests, is_alone
 from postgres import Postgres
 from waiting import MINUTES, eventually
 
@@ -228,7 +228,7 @@ def begun_on(
     """Begin tests together on one Airflow."""
 
     def world_for(item: pytest.Function) -> contextlib.closing[AirflowWorld]:
-        if item.get_closest_marker("alone"):
+        if is_alone(item):
             airflow.restore()
         folder = tmp_path_factory.mktemp("worlds")
         return contextlib.closing(AirflowWorld(airflow, clusters[_cluster_of(item)], folder))

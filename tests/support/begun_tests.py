@@ -3,7 +3,7 @@
 To pytest each is a test like any other: its turn comes, and it waits for its thread. So a test's own fixtures are those
 that it has in its turn; the thread has what `world` is for it, and the values of its parameters.
 
-Those marked `alone` run in their turn, when all others have ended, and so does a test that is tried again.
+A test marked `alone` runs in its turn, when the others have ended. One that is tried again does so beside them.
 """
 
 import concurrent.futures
@@ -34,7 +34,7 @@ class BegunTests:
     ) -> None:
         self._world_for = world_for
         self._threads = concurrent.futures.ThreadPoolExecutor(at_once, thread_name_prefix="begun")
-        self._begun = {item.nodeid: self._threads.submit(self._run, item) for item in items if not _is_alone(item)}
+        self._begun = {item.nodeid: self._threads.submit(self._run, item) for item in items if not is_alone(item)}
 
     def __enter__(self) -> Self:
         return self
@@ -47,7 +47,7 @@ class BegunTests:
     @contextlib.contextmanager
     def turn(self, item: pytest.Function) -> Iterator[Any]:
         """What `world` is for a test in its turn: what has become of it, or where it runs only now, its world."""
-        if _is_alone(item):
+        if is_alone(item):
             concurrent.futures.wait(self._begun.values())
         elif getattr(item, "execution_count", 1) == 1:
             yield self._begun[item.nodeid]
@@ -63,7 +63,8 @@ class BegunTests:
             item.obj(world=world, **parameters)
 
 
-def _is_alone(item: pytest.Function) -> bool:
+def is_alone(item: pytest.Item) -> bool:
+    """Whether a test runs when the others have ended."""
     return item.get_closest_marker("alone") is not None
 
 

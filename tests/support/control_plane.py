@@ -86,7 +86,7 @@ class Server(server.Server):
         return context
 
     def requests(self, user: str) -> list[dict[str, Any]]:
-        """What a user has asked for so far, as the server's audit log tells it: a rejected request has none."""
+        """What a user has asked for so far, as the server's audit log tells it; one answered with 401 has no user."""
         lines = (self.folder / "audit.log").read_text().splitlines()
         return [entry for line in lines if (entry := json.loads(line))["user"].get("username") == user]
 
