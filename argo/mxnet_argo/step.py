@@ -40,6 +40,15 @@ that differs: the API server answers with a conflict, after which the next polle
 before has created the job, the new one does."""
 
 _TOLD: Final = '[.status.conditions[]? | select(.type == "Failed") | .message] | last // "it tells no reason"'
+_FILES: Final = (
+    "[.spec.mxReplicaSpecs[]?.template.spec | .volumes as $volumes | .containers[].volumeMounts[]? | . as $mount"
+    " | select(.readOnly | not) | $volumes[]? | select(.name == $mount.name)"
+    " | if .persistentVolumeClaim and (.persistentVolumeClaim.readOnly | not)"
+    ' then "claim \\(.persistentVolumeClaim.claimName)"'
+    ' elif .hostPath then "folder \\(.hostPath.path)" elif .nfs and (.nfs.readOnly | not) then "nfs \\(.name)"'
+    ' else empty end | "\\(.) at \\($mount.mountPath)"] | unique | join(", ")'
+)
+"""The volumes that outlive the pods of the job, as `mxjob run` names them."""
 OUTPUTS: Final = {
     # Argo's own words for a condition that isn't met have nothing of the job in them; those of a filter's error do.
     "job": f'if .status.state == "Failed" then error("MXJob \\(.metadata.name) failed: \\({_TOLD})") else'
@@ -47,6 +56,7 @@ OUTPUTS: Final = {
     "state": ".status.state",
     "message": '[.status.conditions[]? | select(.type == "Succeeded") | .message] | last // ""',
     "result": '.status.result // ""',
+    "files": _FILES,
 }
 """The step's output parameters: jq filters of the finished job, in order. The first fails where the job has failed, so
 that the step fails with the job's own words as its message

@@ -11,6 +11,7 @@ from argo_fixtures import (
     NAMESPACE,
     TEMPLATES,
     attempts_at,
+    keeping,
     messages_of,
     node_of,
     one_runner,
@@ -50,8 +51,8 @@ async def succeeds_with(argo, name, job):
 
 
 class TestEndsOfTheJob:
-    async def test_a_runner_succeeds_with_its_job_and_reports_state_message_and_result(self, argo):
-        name = await argo.submit(one_runner())
+    async def test_a_runner_succeeds_with_its_job_and_reports_its_outputs(self, argo):
+        name = await argo.submit(one_runner(spec=MXJobSpec(**lone(), **keeping("models"))))
         job = await argo.job(name)
         await argo.end(job, message=RESULT)
         done = await argo.finished(name)
@@ -61,6 +62,7 @@ class TestEndsOfTheJob:
         assert outputs["state"] == "Succeeded"
         assert outputs["message"] == f"MXJob {outputs['job']} is successfully completed."
         assert json.loads(outputs["result"]) == json.loads(RESULT)
+        assert outputs["files"] == "claim models at /models"
         assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
     async def test_a_job_that_fails_fails_the_runner_once_which_says_why_and_has_outputs(self, argo):

@@ -5,7 +5,7 @@ import base64
 import json
 
 import pytest
-from argo_fixtures import COMMAND, messages_of, node_of, one_training, outputs_of, uids
+from argo_fixtures import COMMAND, keeping, messages_of, node_of, one_training, outputs_of, uids
 from argo_values import HOSTILE
 from hera.workflows import Parameter, Workflow
 from hera.workflows.models import ValueFrom
@@ -20,8 +20,9 @@ pytestmark = [
 RESULT = '{"accuracy": 0.99, "note": "a \\"quoted\\" word"}'
 
 
-async def test_a_step_succeeds_with_its_job_and_reports_state_message_and_result(argo):
-    name = await argo.submit(one_training())
+async def test_a_step_succeeds_with_its_job_and_reports_its_outputs(argo):
+    spec = MXJobSpec(image="i", command=COMMAND, servers=0, **keeping("models"))
+    name = await argo.submit(one_training(spec=spec))
     job = await argo.job(name)
     await argo.end(job, message=RESULT)
     done = await argo.finished(name)
@@ -31,6 +32,7 @@ async def test_a_step_succeeds_with_its_job_and_reports_state_message_and_result
     assert outputs["state"] == "Succeeded"
     assert outputs["message"] == f"MXJob {outputs['job']} is successfully completed."
     assert json.loads(outputs["result"]) == json.loads(RESULT)
+    assert outputs["files"] == "claim models at /models"
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
 

@@ -107,13 +107,14 @@ def test_what_can_not_be_copied_is_said_so_and_copies_nothing(finished, tmp_path
         (["a", "out/b"], "a, out/b\n  mxjob cp cp-named/worker-0:. cp-named-worker-0\n"),
     ],
 )
-def test_run_names_the_new_files_and_how_to_copy_them(local_cluster, tmp_path, written, told):
+def test_run_and_report_name_the_new_files_and_run_how_to_copy_them(local_cluster, tmp_path, written, told):
     script = f"import os\nfor each in {written}: os.makedirs('out', exist_ok=True); open(each, 'w').close()"
-    done = run(local_cluster, tmp_path, "cp-named", script)
+    done = run(local_cluster, tmp_path, "cp-named", script, "--report", str(tmp_path / "report.html"))
     local_cluster.mxjob("delete", "cp-named")
 
     assert done.returncode == 0, done.stderr
     assert f"files: worker-0 wrote {told}" in done.stderr
+    assert f"worker-0 wrote {told.splitlines()[0]}</code>" in (tmp_path / "report.html").read_text()
 
 
 def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_cluster, tmp_path):

@@ -191,7 +191,7 @@ def test_an_interrupted_run_that_keeps_its_job_is_followed_by_one_that_finds_it(
         run.send_signal(signal.SIGTERM)
         assert run.wait(SECONDS) == 143
 
-    assert files(out).keys() == {"job", "state", "message", "result"}
+    assert files(out).keys() == {"job", "state", "message", "result", "files"}
     assert job_state(local_cluster.get("mxjob", "adopt-kept")) == "Running"
     with local_cluster.start_mxjob("run", "-f", manifest, *options) as run:
         assert run.stdout.readline() == "asleep\n"
@@ -214,6 +214,7 @@ def test_a_job_that_succeeds_leaves_its_result_in_files(local_cluster, write, tm
         "state": "Succeeded",
         "message": "MXJob outputs-good is successfully completed.",
         "result": '{"accuracy": 0.5}',
+        "files": "",
     }
     assert message.read_text() == "MXJob outputs-good is successfully completed."
 

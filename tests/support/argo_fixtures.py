@@ -352,6 +352,15 @@ def _retries_soon(step: Any) -> None:
     step.retry_strategy.backoff.duration = "1s"
 
 
+def keeping(claim: str) -> dict[str, Any]:
+    """Fields of a job whose replicas have a claim at /models and a folder of their own at /tmp/own."""
+    mounted = {claim: "/models", "own": "/tmp/own"}
+    return {
+        "volumes": [{"name": claim, "persistentVolumeClaim": {"claimName": claim}}, {"name": "own", "emptyDir": {}}],
+        "volume_mounts": [{"name": name, "mountPath": path} for name, path in mounted.items()],
+    }
+
+
 def one_training(**fields: Any) -> Any:
     """A workflow that is one training of a lone worker, with the exit handler; its retries come soon."""
     with Workflow(generate_name="one-", entrypoint="train", service_account_name="mxjob-workflow") as made:

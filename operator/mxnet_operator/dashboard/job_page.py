@@ -42,7 +42,7 @@ def body(found: dict[str, str], job: dict[str, Any], *, back: bool) -> Iterator[
     yield '<span id="live" class="quiet" role="status"></span></p>'
     yield from (found[name] for name in ("head", "facts", "charts"))
     yield section("logs", "Logs", _logs(found["tabs"], len(replicas(job))))
-    yield from (found[name] for name in ("timeline", "replicas", "conditions", "events"))
+    yield from (found[name] for name in ("timeline", "replicas", "files", "conditions", "events"))
 
 
 def _logs(tabs: str, count: int) -> str:

@@ -1,6 +1,6 @@
 """Run of a job, as its report and its page show it, from its API objects and its log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from mxnet_operator.readers.durations import seconds_between
 from mxnet_operator.readers.long_result import reference
 from mxnet_operator.readers.pods import main_state, outcome_of, status_of, terminated_of, waiting_of
 from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.volumes import kept_volumes
 from mxnet_operator.report import Run
 
 
@@ -24,6 +25,7 @@ def run_of(
     *,
     read_at: datetime | None = None,
     message: str = "",
+    written: Sequence[str] = (),
 ) -> Run:
     """Build the run that a page describes; figures that the script reports take precedence over its log's.
 
@@ -33,6 +35,7 @@ def run_of(
         training: Figures of its main replica's log.
         read_at: When an unfinished job was read.
         message: What to say of an unfinished job.
+        written: What its replicas left outside of volumes, a line each.
     """
     metadata, status = job["metadata"], job.get("status") or {}
     own = pods_of(job, pods)
@@ -51,6 +54,7 @@ def run_of(
             "message": terminal_message(job) or message,
             "replicas": sorted((_replica(pod) for pod in own), key=_position),
             "result": from_log | reported,
+            "files": [*written, *map(str, kept_volumes(job))],
             "from_log": [name for name in from_log if name not in reported],
         },
         Run,

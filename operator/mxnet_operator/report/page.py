@@ -5,6 +5,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
+from mxnet_operator.readers.volumes import NOTHING_KEPT
 from mxnet_operator.report import curve, timeline, tuning
 from mxnet_operator.report.document import document, message, scrolled, section, table
 from mxnet_operator.report.run import Replica, Run, Tuning
@@ -28,10 +29,11 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
 
 
 def sections(run: Run, threshold: float | None = None) -> dict[str, str]:
-    """Build the parts of a job's page by their ids: head, facts, charts, time line and replicas."""
+    """Build the parts of a job's page by their ids: head, facts, files, charts, time line and replicas."""
     return {
         "head": _head(run),
         "facts": _facts(run, threshold),
+        "files": _files(run),
         "charts": _charts(run, threshold),
         "timeline": _timeline(run),
         "replicas": _replicas(run),
@@ -93,6 +95,13 @@ def _charts(run: Run, threshold: float | None) -> str:
     else:
         words = "No figures of an epoch so far."
     return section("charts", title, f'<div class="charts">{charts}</div><p class="quiet">{escape(words)}</p>')
+
+
+def _files(run: Run) -> str:
+    if run.files is None:
+        return '<section id="files" hidden></section>'
+    lines = "".join(f"<li><code>{escape(each)}</code></li>" for each in run.files)
+    return section("files", "Files", f"<ul>{lines}</ul>" if lines else f'<p class="quiet">{NOTHING_KEPT}.</p>')
 
 
 def _timeline(run: Run) -> str:

@@ -88,6 +88,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     replicas: tuple[Replica, ...] = ()
     result: Any = None
+    files: tuple[str, ...] | None = None
+    """Where what the job wrote is, a line each; None in what was written before it was recorded."""
     from_log: Collection[str] = ()
     """Figures of the result that come from the log: there, None is an epoch without a figure, and NaN is NaN."""
 

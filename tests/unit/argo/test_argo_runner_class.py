@@ -56,7 +56,7 @@ def test_its_outputs_are_files_that_may_be_missing() -> None:
     made = template()
     (volume,) = made["container"]["volumeMounts"]
     outputs = {each["name"]: each["valueFrom"] for each in made["outputs"]["parameters"]}
-    assert list(outputs) == ["job", "state", "message", "result"]
+    assert list(outputs) == ["job", "state", "message", "result", "files"]
     for name, source in outputs.items():
         assert source == {"path": f"{volume['mountPath']}/{name}", "default": ""}
 

@@ -191,7 +191,8 @@ class TestManifest:
         assert resource["successCondition"] == "status.state in (Succeeded,Failed)"
         assert "failureCondition" not in resource
         assert "failure condition" in template["retryStrategy"]["expression"]
-        assert [each["name"] for each in template["outputs"]["parameters"]] == ["job", "state", "message", "result"]
+        outputs = [each["name"] for each in template["outputs"]["parameters"]]
+        assert outputs == ["job", "state", "message", "result", "files"]
 
     @pytest.mark.parametrize(
         "outputs",
@@ -205,7 +206,7 @@ class TestManifest:
         made = step(outputs=outputs)._build_template().outputs
         assert made is not None
         *ours, own = made.parameters or []
-        assert [each.name for each in ours] == ["job", "state", "message", "result"]
+        assert [each.name for each in ours] == ["job", "state", "message", "result", "files"]
         given = parameters(outputs)["accuracy"]
         assert own.name == given.name
         assert own.value_from is not None
@@ -690,7 +691,7 @@ class TestArguments:
             built = made._build_template().outputs
             assert built is not None
             names = [each.name for each in built.parameters or []]
-            assert names == ["job", "state", "message", "result", "mine"]
+            assert names == ["job", "state", "message", "result", "files", "mine"]
 
     @pytest.mark.parametrize("artifact", [Artifact(name="log", path="/log"), OwnArtifact(name="log", path="/log")])
     @pytest.mark.parametrize("field", ["inputs", "outputs"])

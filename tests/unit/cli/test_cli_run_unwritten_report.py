@@ -125,10 +125,10 @@ def test_its_files_are_written_however_it_ends(tmp_path, monkeypatch, capfd, end
     assert files.pop("message") == note.read_text()
     if begun:
         assert note.read_text() == message
-        assert files == {"job": "digits", "state": "Succeeded", "result": "0.98"}
+        assert files == {"job": "digits", "state": "Succeeded", "result": "0.98", "files": ""}
     else:
         assert note.read_text()
-        assert files == {"job": "digits", "state": "", "result": ""}
+        assert files == {"job": "digits", "state": "", "result": "", "files": ""}
     assert ("Traceback" in capfd.readouterr().err) is (end == "a mistake of ours")
 
 

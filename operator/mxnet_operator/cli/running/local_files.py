@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.daemons.home import usable_home
@@ -107,39 +107,48 @@ def check_output(output: Path, server: str) -> None:
         )
 
 
-def show_files(job: dict[str, Any], pods: list[dict[str, Any]]) -> bool:
-    """Name the new files in the replicas' working directories, and how to copy them; False where there are none."""
-    found = False
-    for replica, paths in container_paths(job, pods).items():
-        if new := paths.new_files():
-            found = True
-            more = f" and {len(new) - _MOST_NAMES} more" if len(new) > _MOST_NAMES else ""
-            say(f"files: {replica} wrote {', '.join(new[:_MOST_NAMES])}{more}")
-            name, tops = job["metadata"]["name"], {each.partition("/")[0] for each in new}
-            path, destination = (tops.pop(), ".") if len(tops) == 1 else (".", f"{name}-{replica}")
-            say(f"  mxjob cp {shlex.quote(f'{name}/{replica}:{path}')} {destination}")
-    return found
+class Written(NamedTuple):
+    """New files in the working directory of a replica."""
+
+    replica: str
+    folder: Path
+    """The working directory, on this machine."""
+    files: list[str]
+    """Their paths, relative to it."""
+
+    def __str__(self) -> str:
+        more = f" and {len(self.files) - _MOST_NAMES} more" if len(self.files) > _MOST_NAMES else ""
+        return f"{self.replica} wrote {', '.join(self.files[:_MOST_NAMES])}{more}"
+
+    def copy_command(self, job: str) -> str:
+        """Return the command that copies them."""
+        tops = {each.partition("/")[0] for each in self.files}
+        path, destination = (tops.pop(), ".") if len(tops) == 1 else (".", f"{job}-{self.replica}")
+        return f"mxjob cp {shlex.quote(f'{job}/{self.replica}:{path}')} {destination}"
 
 
-def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) -> bool:
-    """Copy the new files in the replicas' working directories to `output`, into a folder for each replica.
+def written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list[Written]:
+    """List the new files of each replica that has any."""
+    return [
+        Written(replica, Path(paths.working_directory), new)
+        for replica, paths in container_paths(job, pods).items()
+        if (new := paths.new_files())
+    ]
 
-    Returns:
-        Whether there are any.
+
+def bring_home(job: dict[str, Any], replicas_wrote: list[Written], output: Path) -> None:
+    """Copy the new files of each replica to `output`, into a folder of its own.
 
     Raises:
         ReportError: they can't be copied; `output` is left without any of them.
     """
-    folders = []
+    folders = [output / each.replica for each in replicas_wrote]
     try:
-        for replica, paths in container_paths(job, pods).items():
-            for name in paths.new_files():
-                folder = output / replica
-                if folder not in folders:
-                    folders.append(folder)
+        for each, folder in zip(replicas_wrote, folders, strict=True):
+            for name in each.files:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                copy(Path(paths.working_directory) / name, target, follow=False)
+                copy(each.folder / name, target, follow=False)
     except OSError as error:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
@@ -147,6 +156,4 @@ def bring_home(job: dict[str, Any], pods: list[dict[str, Any]], output: Path) ->
             f"--output {output}: {error.strerror or error}",
             hint=f"the files are still there: mxjob cp {job['metadata']['name']}/REPLICA:PATH DESTINATION",
         ) from error
-    if folders:
-        say(f"files: {', '.join(map(str, folders))}")
-    return bool(folders)
+    say(f"files: {', '.join(map(str, folders))}")

@@ -17,7 +17,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
-from mxnet_operator.cli.running.local_files import bring_home, check_output, claim_folder, is_local, show_files
+from mxnet_operator.cli.running.local_files import Written, bring_home, check_output, claim_folder, is_local, written
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.follow_logs import LogFollower
@@ -174,9 +174,10 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     job = record.job or {}
     record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     try:
+        replicas_wrote = await _written(client, job)
         if options.report is not None:
-            await _write_report(client, job, options.report, shown)
-        await _bring_files(client, job, options.output)
+            await _write_report(client, job, replicas_wrote, options.report, shown)
+        await _bring_files(client, job, replicas_wrote, options.output)
     except ReportError as error:
         say(record.message, style="green" if job_state(job) == SUCCEEDED else "red")
         if options.adopt is not None:  # 1 would say that the job Failed
@@ -216,24 +217,35 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
         return True
 
 
-async def _bring_files(client: "Client", job: dict[str, Any], output: Path | None) -> None:
+async def _written(client: "Client", job: dict[str, Any]) -> list[Written]:
+    """List what the replicas wrote into their working directories, where those are on this machine."""
+    if not is_local(client.server):
+        return []
+    pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
+    return await asyncio.to_thread(written, job, pods)
+
+
+async def _bring_files(
+    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], output: Path | None
+) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
-    namespace, is_here, found = job["metadata"]["namespace"], is_local(client.server), False
-    if is_here:
-        pods = pods_of(job, (await client.list(PODS.path(namespace), pod_selector(job)))["items"])
-        if output is None:
-            found = await asyncio.to_thread(show_files, job, pods)
-        else:
-            found = await asyncio.to_thread(bring_home, job, pods, output)
-    for volume in kept_volumes(job):
-        found = True
-        folder = f" ({claim_folder(namespace, volume.name)})" if is_here and volume.source == "claim" else ""
+    is_here, volumes = is_local(client.server), kept_volumes(job)
+    if output is not None and replicas_wrote:
+        await asyncio.to_thread(bring_home, job, replicas_wrote, output)
+    else:
+        for each in replicas_wrote:
+            say(f"files: {each}\n  {each.copy_command(job['metadata']['name'])}")
+    for volume in volumes:
+        in_cluster = is_here and volume.source == "claim"
+        folder = f" ({claim_folder(job['metadata']['namespace'], volume.name)})" if in_cluster else ""
         say(f"files: {volume}{folder}")
-    if not found:
+    if not replicas_wrote and not volumes:
         say("files: nothing was kept" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
 
 
-async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:
+async def _write_report(
+    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], path: Path, shown: Progress
+) -> None:
     from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
 
     pods: dict[str, dict[str, Any]] = {}
@@ -248,7 +260,9 @@ async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown
                 pods |= present
                 if all(_has_ended(pod) for pod in present.values()):
                     break
-    await asyncio.to_thread(write_report, path, job, pods.values(), shown.training)
+    await asyncio.to_thread(
+        write_report, path, job, pods.values(), shown.training, written=list(map(str, replicas_wrote))
+    )
     say(f"report: {path}")
 
 

@@ -1,4 +1,4 @@
-"""Output files of `mxjob run` for the program that started it: job name, state, message and result."""
+"""Output files of `mxjob run` for the program that started it: job name, state, message, result and volumes."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any, Final
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.readers.volumes import kept_volumes
 
 _MESSAGE_BYTES: Final = 4096
 """Kubernetes' limit of a termination message."""
@@ -22,7 +23,7 @@ class Record:
 
     Args:
         name: name of the job; empty until a generated one is known.
-        folder: folder for the files `job`, `state`, `message` and `result`, without a newline at their ends.
+        folder: folder for the files `job`, `state`, `message`, `result` and `files`, without a newline at their ends.
         message_file: file for the message, cut to the size of a container's termination message.
     """
 
@@ -63,7 +64,14 @@ class Record:
             return
         job = self.job or {}
         result = (job.get("status") or {}).get("result") or ""
-        texts = {"job": self.name, "state": job_state(job), "message": self.message, "result": result}
+        files = ", ".join(map(str, kept_volumes(job)))
+        texts = {
+            "job": self.name,
+            "state": job_state(job),
+            "message": self.message,
+            "result": result,
+            "files": files,
+        }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():

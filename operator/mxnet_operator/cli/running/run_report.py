@@ -1,7 +1,7 @@
 """Report on a job that a command followed to its end, from its API objects and its log."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +37,21 @@ def _why_unwritable(path: Path) -> str:
     return "" if os.access(path if path.exists() else path.parent, os.W_OK) else "it can't be written"
 
 
-def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> None:
-    """Write the report of a finished job.
+def write_report(
+    path: Path,
+    job: dict[str, Any],
+    pods: Iterable[dict[str, Any]],
+    training: TrainingLog,
+    *,
+    written: Sequence[str] = (),
+) -> None:
+    """Write the report of a finished job; `written` says what its replicas left outside of volumes.
 
     Raises:
         ReportError: the report can't be drawn, or the file can't be written.
     """
     try:
-        page = html(run_of(job, pods, training))
+        page = html(run_of(job, pods, training, written=written))
     except Exception as error:  # whatever a picture fails by, the job's outcome is known
         raise ReportError(f"the report can't be drawn: {type(error).__name__}: {error}") from error
     try:

@@ -200,7 +200,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder for the files job, state, message and result, written however the job ends.",
+            help="Folder for the files job, state, message, result and files, written however the job ends.",
             show_default=False,
             rich_help_panel=_FOR_PROGRAMS,
         ),
