@@ -48,6 +48,29 @@ def test_the_first_worker_is_the_default_and_the_copy_may_get_another_name(finis
     assert (tmp_path / "new").read_text() == "weights of 0"
 
 
+def test_describe_names_what_each_replica_wrote(finished):
+    files = finished.mxjob("describe", "cp-done").stdout.partition("\nFiles:\n")[2].splitlines()
+
+    assert files[0] == "  worker-0 wrote my model-0001.params, only-0, run/last, run/logs/a"
+    assert files[1].startswith("  worker-1 wrote ")
+
+
+@pytest.mark.exhaustive
+def test_files_are_copied_after_the_cluster_has_stopped_too(home, mxnet_python, tmp_path):
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+    home.create(worker_job("gone", "open('m.params', 'w').close()"))
+    home.wait_for("gone", "Succeeded")
+    assert home.mxjob("local", "down").returncode == 0
+
+    for destination in ("down", "up"):
+        done = home.mxjob("cp", "gone:m.params", str(tmp_path / destination))
+        assert done.returncode == 0, done.stderr
+        assert "gone is a job of an earlier run of the local cluster" in done.stderr
+        assert (tmp_path / destination).exists()
+        assert home.mxjob("local", "up", "--detach").returncode == 0
+    assert "no MXJob other in namespace default" in home.mxjob("cp", "other:m.params", str(tmp_path)).stderr
+
+
 def test_a_folder_is_copied_with_its_links(finished, tmp_path):
     done = finished.mxjob("cp", "cp-done:run", str(tmp_path))
 

@@ -1,8 +1,10 @@
 """A kubelet that begins where an earlier one was cut off."""
 
 import asyncio
+import json
 import os
 import select
+import time
 import uuid
 
 from apiserver_fixtures import running_server, write_kubeconfig
@@ -19,6 +21,20 @@ async def test_folders_of_pods_that_no_longer_exist_are_removed_at_the_start(tmp
         await node.kubelet.stop()
         assert not folder.exists()
         assert other.exists()
+
+
+async def test_what_a_pod_wrote_outlives_its_cluster_for_a_week(tmp_path):
+    async with running_node(tmp_path) as node:
+        pod = await node.run("writer", "echo weights > model.params")
+    container = tmp_path / "pods" / pod["metadata"]["uid"] / "containers/main"
+    for days, is_kept in ((6, True), (8, False)):
+        record = json.loads((container / "paths.json").read_text())
+        record["written_at"] = time.time_ns() - days * 24 * 3600 * 10**9
+        (container / "paths.json").write_text(json.dumps(record))
+        async with running_node(tmp_path) as node:
+            await node.run("first", "true")
+            await node.kubelet.stop()
+        assert (container / "workspace/model.params").exists() is is_kept
 
 
 async def test_a_pod_that_an_earlier_kubelet_ran_has_failed_and_keeps_its_address(tmp_path):

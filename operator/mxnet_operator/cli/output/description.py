@@ -32,6 +32,8 @@ class JobDetails:
     """The replica that failed first; None where none has."""
     lines: list[str]
     """The last lines of its log."""
+    files: list[str]
+    """Where what the job wrote is."""
 
 
 def write_description(job: dict[str, Any], details: JobDetails) -> None:
@@ -41,6 +43,10 @@ def write_description(job: dict[str, Any], details: JobDetails) -> None:
     _write_conditions(job)
     _write_replicas(job, details.replicas)
     _write_events(details.events)
+    if details.files:
+        _heading("Files")
+        for each in details.files:
+            data_console().print(_INDENT + each)
     if details.failed is not None and details.lines:
         code = details.failed.exit_code
         how = "failed" if code is None else f"exited with code {code}"

@@ -42,6 +42,16 @@ def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str
     return found
 
 
+def paths_of_earlier_run(namespace: str, pod: str) -> "ContainerPaths | None":
+    """Return the paths of a pod of an earlier run of the local cluster that left files; None for none."""
+    with extra_needed("local"):
+        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+        from mxnet_operator.local.kubelet.pod_files import newest_paths  # noqa: PLC0415
+
+    with usable_home() as home:
+        return newest_paths(cluster_files(home).pods, namespace, pod, names.CONTAINER)
+
+
 def claim_folder(namespace: str, name: str) -> Path:
     """Return the folder of a claim of the local cluster, which is made for the first pod that uses it."""
     with extra_needed("local"):

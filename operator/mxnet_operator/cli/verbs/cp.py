@@ -13,8 +13,8 @@ from mxnet_operator.api import names
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.local_files import container_paths, copy, exists
-from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.cli.running.local_files import container_paths, copy, exists, paths_of_earlier_run
+from mxnet_operator.cli.server.connection import Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import PODS, main_replica, pod_name, pod_selector, pods_of, replicas
 
@@ -34,6 +34,8 @@ EXAMPLES = """
 
 _SOURCE: Final = re.compile(r"(?P<job>[^/:]+)(?:/(?P<replica>[^/:]+))?:(?P<path>.+)", re.DOTALL)
 _MOST_NAMES: Final = 10
+_MAIN: Final = ("worker-0", "tuner-0")
+"""The replica that is meant where none is named, which a job that is gone can't tell."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,26 @@ async def cp(
     """Copy a file or folder that a replica wrote on the local cluster, whether its job still runs or has finished.
 
     Nothing is overwritten: a destination that exists is an error.
-    The files exist until the job or its pod is deleted, or the local cluster starts again. Copy from other clusters
-    with `kubectl cp`, while the pod runs.
+    The files exist until the job or its pod is deleted, or for seven days after the local cluster has stopped. Copy
+    from other clusters with `kubectl cp`, while the pod runs.
     """
     wanted = _parsed(source)
+    try:
+        replica, paths = await _found(target, wanted)
+    except CommandError:
+        if (earlier := _left_by_earlier_run(target, wanted)) is None:
+            raise
+        replica, paths = earlier
+    real = paths[replica].real(wanted.path)
+    if real is None or not exists(real):
+        raise _no_file(replica, wanted.path, paths)
+    copied = await asyncio.to_thread(_copy, real, destination)
+    say(f"copied {replica}:{wanted.path} to {copied}")
+    return Exit.OK
+
+
+async def _found(target: Target, wanted: _Source) -> "tuple[str, dict[str, ContainerPaths]]":
+    """Return the replica that is meant, and the paths of all that have started on this machine."""
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, wanted.job)
         pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
@@ -74,12 +92,20 @@ async def cp(
     paths = container_paths(job, pods)
     if replica not in paths:
         raise _no_files(job, replica, wanted.path, pods)
-    real = paths[replica].real(wanted.path)
-    if real is None or not exists(real):
-        raise _no_file(replica, wanted.path, paths)
-    copied = await asyncio.to_thread(_copy, real, destination)
-    say(f"copied {replica}:{wanted.path} to {copied}")
-    return Exit.OK
+    return replica, paths
+
+
+def _left_by_earlier_run(target: Target, wanted: _Source) -> "tuple[str, dict[str, ContainerPaths]] | None":
+    """Return the same of a job that an earlier run of the local cluster had."""
+    if not uses_local(target):
+        return None
+    namespace = target.namespace or "default"
+    for replica in [wanted.replica.lower()] if wanted.replica else _MAIN:
+        paths = paths_of_earlier_run(namespace, pod_name(wanted.job, replica))
+        if paths is not None:
+            say(f"{wanted.job} is a job of an earlier run of the local cluster")
+            return replica, {replica: paths}
+    return None
 
 
 def _parsed(text: str) -> _Source:

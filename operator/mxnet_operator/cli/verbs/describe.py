@@ -1,5 +1,6 @@
 """`mxjob describe`: one job in full, with its replicas, events and the log of the replica that failed first."""
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.printable import printable_lines
@@ -7,11 +8,13 @@ from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.description import JobDetails, write_description
 from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, in_order, replica_state
+from mxnet_operator.cli.running.local_files import is_local, written
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import PODS, pod_selector, pods_of
+from mxnet_operator.readers.volumes import kept_volumes
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -27,7 +30,7 @@ LOG_LINES: Final = 10
 
 @asks_server
 async def describe(target: Target, *, name: JobNameArgument) -> Exit:
-    """Show a job's spec, conditions, replicas and events, and the last log lines of the replica that failed first."""
+    """Show a job in full, with its replicas, events and files, and the last log lines of the first failed replica."""
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
         pods = await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job))
@@ -35,7 +38,9 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         events = await job_events(client, job)
         failed = first_failed(states)
         lines = [] if failed is None else await _last_lines(client, job, failed)
-    write_description(job, JobDetails(states, events, failed, lines))
+        new = await asyncio.to_thread(written, job, pods_of(job, pods["items"])) if is_local(client.server) else []
+    files = [*map(str, new), *map(str, kept_volumes(job))]
+    write_description(job, JobDetails(states, events, failed, lines, files))
     return Exit.OK
 
 

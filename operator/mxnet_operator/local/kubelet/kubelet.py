@@ -23,6 +23,7 @@ from mxnet_operator.local.kubelet.logs import Logs, LogServer
 from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted
 from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, keep_lease
 from mxnet_operator.local.kubelet.pod import Pod
+from mxnet_operator.local.kubelet.pod_files import outlives_cluster
 from mxnet_operator.local.kubelet.processes import Processes, cluster_id
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.scheduling.scheduler import Scheduler
@@ -242,7 +243,7 @@ class Kubelet:
         await asyncio.to_thread(shutil.rmtree, self._host.folder / uid, ignore_errors=True)
 
     async def _remove_left_overs(self) -> None:
-        """Remove the folders of pods from an earlier run that the API server no longer has."""
+        """Remove the folders of pods that the API server no longer has, but for those with files of the last days."""
         await self._reflector.synced.wait()
         found = await asyncio.to_thread(
             lambda: [each for each in self._host.folder.iterdir() if _UID.fullmatch(each.name)]
@@ -250,7 +251,7 @@ class Kubelet:
         # What is known is looked up after the folders, so that one made meanwhile is never taken for a left-over.
         known = {pod["metadata"]["uid"] for pod in self._all_pods()}
         for folder in found:
-            if folder.name not in known:
+            if folder.name not in known and not await asyncio.to_thread(outlives_cluster, folder):
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def _pods_in(self, namespace: str) -> tuple[Object, ...]:

@@ -1,14 +1,22 @@
-"""Where the paths of a pod's container lie on this machine, kept in the pod's folder until the pod is deleted."""
+"""Where the paths of a pod's container lie on this machine, kept in the pod's folder.
+
+The folder stays until the pod is deleted. Where the cluster ends before, what the pod wrote into its working directory
+stays for `KEPT_DAYS` more: jobs of a local cluster are in memory, and a model must not go with them.
+"""
 
 import os
 import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any, Final
 
 import msgspec
 
-_FILE = "paths.json"
+KEPT_DAYS: Final = 7
+"""Days for which files of a pod are kept that the API server no longer has."""
+_FILE: Final = "paths.json"
+_DAY_NS: Final = 24 * 3600 * 10**9
 
 
 class ContainerPaths(msgspec.Struct, frozen=True):
@@ -18,6 +26,9 @@ class ContainerPaths(msgspec.Struct, frozen=True):
     folders: dict[str, str]
     written_at: int
     """When the working directory had the image's files only, as Unix time in nanoseconds."""
+    namespace: str = ""
+    pod: str = ""
+    """Name of the pod."""
 
     def new_files(self) -> list[str]:
         """List the files that the run wrote into its working directory, relative to it, without Python's caches."""
@@ -45,10 +56,14 @@ class ContainerPaths(msgspec.Struct, frozen=True):
         return None
 
 
-def write_paths(container: Path, working_directory: Path, folders: Mapping[str, Path]) -> None:
-    """Write the map into the folder of a container."""
+def write_paths(pod: Mapping[str, Any], container: Path, working_directory: Path, folders: Mapping[str, Path]) -> None:
+    """Write the map into the folder of a container of this pod."""
     paths = ContainerPaths(
-        str(working_directory), {inside: str(real) for inside, real in folders.items()}, time.time_ns()
+        str(working_directory),
+        {inside: str(real) for inside, real in folders.items()},
+        time.time_ns(),
+        pod["metadata"]["namespace"],
+        pod["metadata"]["name"],
     )
     (container / _FILE).write_bytes(msgspec.json.encode(paths))
 
@@ -61,8 +76,25 @@ def read_paths(pods: Path, uid: str, container: str) -> ContainerPaths | None:
         uid: the pod's.
         container: its name.
     """
+    return _read(pods / uid / "containers" / container)
+
+
+def newest_paths(pods: Path, namespace: str, pod: str, container: str) -> ContainerPaths | None:
+    """Read the map of the container of the last pod of this name that wrote files, of this or an earlier cluster."""
+    read = (_read(folder) for folder in pods.glob(f"*/containers/{container}"))
+    found = [each for each in read if each and (each.namespace, each.pod) == (namespace, pod) and each.new_files()]
+    return max(found, key=lambda each: each.written_at, default=None)
+
+
+def outlives_cluster(folder: Path) -> bool:
+    """Whether the folder of a pod that the API server no longer has is kept: it has new files of the last days."""
+    oldest = time.time_ns() - KEPT_DAYS * _DAY_NS
+    read = (_read(each) for each in folder.glob("containers/*"))
+    return any(each.written_at > oldest and each.new_files() for each in read if each)
+
+
+def _read(container: Path) -> ContainerPaths | None:
     try:
-        content = (pods / uid / "containers" / container / _FILE).read_bytes()
-    except FileNotFoundError:
+        return msgspec.json.decode((container / _FILE).read_bytes(), type=ContainerPaths)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
-    return msgspec.json.decode(content, type=ContainerPaths)

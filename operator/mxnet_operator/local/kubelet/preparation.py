@@ -158,7 +158,7 @@ async def prepare(
             inside = {**inside, asked: workspace}
             paths = Paths(inside)
     await asyncio.to_thread(_make_folders, place.folder, folder, workspace, work, image)
-    await asyncio.to_thread(write_paths, folder, work, inside)
+    await asyncio.to_thread(write_paths, pod, folder, work, inside)
     command = _command(container, image.start)
     own = {name: paths.rewrite(value) for name, value in values.items()}
     argv = tuple(paths.rewrite(expand(each, values)) for each in command)
