@@ -142,7 +142,8 @@ def test_run_and_report_name_the_new_files_and_run_how_to_copy_them(local_cluste
 
 def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_cluster, tmp_path):
     script = (
-        "import os; os.makedirs('a/b'); open('a/b/m 1.params', 'w').write('w'); os.symlink('a/b/m 1.params', 'last')"
+        "import os; os.chdir(os.environ['MXJOB_OUTPUT_DIR']); os.makedirs('a/b');"
+        "open('a/b/m 1.params', 'w').write('w'); os.symlink('a/b/m 1.params', 'last')"
     )
 
     done = run(local_cluster, tmp_path, "cp-home", script, "--output", str(tmp_path / "new/out"))

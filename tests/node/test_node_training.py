@@ -79,18 +79,7 @@ def test_in_a_restricted_namespace_a_job_with_a_read_only_root_trains(world):
 
 
 def test_a_gang_whose_server_is_killed_goes_on_from_the_checkpoint_on_its_volume(world):
-    folder = world.node.folder / "volume"
-    folder.mkdir()
-    folder.chmod(0o777)
-    size = {"storage": "1Gi"}
-    common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
-    volume = {**common, "capacity": size, "hostPath": {"path": str(folder)}}
-    claim = {**common, "volumeName": world.namespace, "resources": {"requests": size}}
-    for kind, name, spec in (
-        ("PersistentVolume", world.namespace, volume),
-        ("PersistentVolumeClaim", "checkpoints", claim),
-    ):
-        world.create({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+    world.claim("checkpoints")
     job = digits()
     for pod in templates(job):
         pod["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}}]

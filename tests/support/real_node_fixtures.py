@@ -92,6 +92,22 @@ class NodeWorld:
         metadata = {**manifest["metadata"], "namespace": self.namespace}
         self.kubectl("create", "-f", "-", text=json.dumps({**manifest, "metadata": metadata}))
 
+    def claim(self, name: str) -> Path:
+        """Make a claim that pods of any user may write to; its folder on the node."""
+        folder = self.node.folder / f"{self.namespace}-{name}"
+        folder.mkdir()
+        folder.chmod(0o777)
+        size = {"storage": "1Gi"}
+        common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+        volume = {**common, "capacity": size, "hostPath": {"path": str(folder)}}
+        claim = {**common, "volumeName": folder.name, "resources": {"requests": size}}
+        for kind, called, spec in (
+            ("PersistentVolume", folder.name, volume),
+            ("PersistentVolumeClaim", name, claim),
+        ):
+            self.create({"apiVersion": "v1", "kind": kind, "metadata": {"name": called}, "spec": spec})
+        return folder
+
     def get(self, *words: object) -> dict[str, Any]:
         """An object, decoded."""
         return self.node.get("--namespace", self.namespace, *words)

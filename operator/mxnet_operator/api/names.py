@@ -17,6 +17,8 @@ SHORT_NAME: Final = "mxj"
 
 CONTAINER: Final = "mxnet"
 """Container whose exit decides about its replica; every template has one, as in kubeflow/mxnet-operator."""
+OUTPUT_VARIABLE: Final = "MXJOB_OUTPUT_DIR"
+"""Variable of every replica: the folder for what it writes, by default its working directory."""
 PORT_NAME: Final = "mxjob-port"
 DEFAULT_PORT: Final = 9091
 

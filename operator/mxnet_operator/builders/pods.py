@@ -93,14 +93,17 @@ def _with(pod: dict[str, Any], added: PodAdditions) -> dict[str, Any]:
 
 
 def _container(container: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
-    """Return the container with our variables in place of the user's of the same names.
+    """Return the container with our variables in place of the user's of the same names; a user's output folder stays.
 
     Ours come first: Kubernetes resolves `$(DMLC_WORKER_ID)` in a value only where that variable is listed before.
     """
     kept = [variable for variable in container.get("env") or () if variable.get("name") not in variables]
     ours = [{"name": name, "value": value} for name, value in variables.items()]
-    built = {**with_gpus(container), "env": [*ours, *kept]}
-    return _with_last_lines(built) if container["name"] == names.CONTAINER else built
+    if container["name"] != names.CONTAINER:
+        return {**with_gpus(container), "env": [*ours, *kept]}
+    if all(variable.get("name") != names.OUTPUT_VARIABLE for variable in kept):
+        ours.append({"name": names.OUTPUT_VARIABLE, "value": "."})
+    return _with_last_lines({**with_gpus(container), "env": [*ours, *kept]})
 
 
 def _with_last_lines(container: dict[str, Any]) -> dict[str, Any]:

@@ -3,15 +3,16 @@
 import contextlib
 import copy
 import time
-from collections.abc import AsyncGenerator, Callable, MutableSequence
+from collections.abc import AsyncGenerator, Callable, MutableSequence, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+import aiohttp
 import msgspec
 
 from mxnet_operator.kube import answers
 from mxnet_operator.kube.credentials import Credentials
-from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CommandFailedError
 from mxnet_operator.kube.instrumentation import RequestObserver
 from mxnet_operator.kube.transport import ATTEMPTS, Params, Request, Transport
 
@@ -23,6 +24,7 @@ __all__ = [
     "ApiError",
     "ApiUnavailable",
     "Client",
+    "CommandFailedError",
     "Params",
 ]
 
@@ -31,6 +33,11 @@ JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 T = TypeVar("T")
+
+_EXEC_PROTOCOL: Final = "v4.channel.k8s.io"
+"""Subprotocol of `exec`: each message begins with its channel, and the last one of `_STATUS` is a Status as JSON."""
+_STDOUT, _STDERR, _STATUS = 1, 2, 3
+_LONGEST_STDERR: Final = 4096
 
 PAGE: Final = 500
 """Objects per page of a list, as in client-go."""
@@ -214,6 +221,32 @@ class Client:
         ) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    async def execute(self, pod_path: str, container: str, command: Sequence[str]) -> AsyncGenerator[bytes]:
+        """Run a command in a running container and yield its stdout as it arrives; close it like `watch`.
+
+        Raises:
+            CommandFailedError: the command can't be started, or ends with another exit code than 0.
+        """
+        params = [("container", container), ("stdout", "true"), ("stderr", "true")]
+        params += [("command", word) for word in command]
+        stderr, status = b"", b""
+        async with self._transport.websocket(f"{pod_path}/exec", params, _EXEC_PROTOCOL) as socket:
+            async for message in socket:
+                if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
+                    continue
+                channel, data = message.data[0], message.data[1:]
+                if channel == _STDOUT and data:
+                    yield data
+                elif channel == _STDERR:
+                    stderr = (stderr + data)[-_LONGEST_STDERR:]
+                elif channel == _STATUS:
+                    status += data
+        if not status:
+            raise ApiUnavailable(f"{self.server}: the connection to {pod_path} broke")
+        ended = answers.decoded(status, dict[str, Any])
+        if ended.get("status") != "Success":
+            raise CommandFailedError(stderr.decode("utf-8", "replace").strip() or ended.get("message") or "")
 
     async def _write(
         self,

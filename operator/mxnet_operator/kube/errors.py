@@ -30,6 +30,10 @@ class InvalidAnswerError(ApiUnavailable):
     """
 
 
+class CommandFailedError(KubeError):
+    """A command in a container could not be started, or failed; the message is the end of its stderr."""
+
+
 class EmptyNameError(KubeError, ValueError):
     """An object was asked for by an empty name: the request, a deletion included, would have been about all objects."""
 

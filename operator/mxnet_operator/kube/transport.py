@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import http
 import importlib.metadata
 import logging
 import os
 import re
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, MutableSequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -139,6 +140,30 @@ class Transport:
             finally:
                 if (unread := reply.connection) is not None and unread.transport is not None:
                     unread.transport.abort()  # a TLS farewell would outlive the event loop, and leave the socket open
+
+    @contextlib.asynccontextmanager
+    async def websocket(
+        self, path: str, params: Sequence[tuple[str, str]], protocol: str
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """Open a WebSocket to a path, for a subresource such as a pod's `exec`; messages have no limits."""
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
+        try:
+            async with self._session.ws_connect(
+                yarl.URL(self.credentials.server + path, encoded=True),
+                params=params,
+                protocols=(protocol,),
+                headers=await self._authorization(),
+                max_msg_size=0,
+                ssl=self.credentials.ssl or True,
+                server_hostname=self.credentials.server_hostname,
+                proxy=self.credentials.proxy,
+            ) as socket:
+                yield socket
+        except aiohttp.WSServerHandshakeError as error:
+            raise ApiError(error.status, "", f"{path}: {http.HTTPStatus(error.status).phrase}") from error
+        except _BROKEN as error:
+            raise ApiUnavailable(f"{self.credentials.server}: {_in_words(error)}") from error
 
     @contextlib.asynccontextmanager
     async def _exchange(

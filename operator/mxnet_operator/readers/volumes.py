@@ -1,9 +1,10 @@
 """Reader of a pod's volumes: which claims it needs, and where what it writes outlives it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-_SOURCES: Final = {"persistentVolumeClaim": ("claim", "claimName"), "hostPath": ("folder", "path")}
+CLAIM: Final = "claim"
+_SOURCES: Final = {"persistentVolumeClaim": (CLAIM, "claimName"), "hostPath": ("folder", "path")}
 """What messages call a source, and its field that names it."""
 _NOT_KEPT: Final = frozenset(
     {"emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected", "image", "gitRepo"}
@@ -38,14 +39,18 @@ def kept_volumes(job: Mapping[str, Any]) -> list[KeptVolume]:
     return list(dict.fromkeys(kept for each in specs for kept in _kept(each["template"]["spec"])))
 
 
-def _kept(spec: Mapping[str, Any]) -> list[KeptVolume]:
+def kept_mounts(
+    spec: Mapping[str, Any], container: Mapping[str, Any]
+) -> Iterator[tuple[Mapping[str, Any], KeptVolume]]:
+    """Yield the mounts of a container of a pod that outlive it, each with what it is."""
     sources = {volume["name"]: _source(volume) for volume in spec.get("volumes") or []}
-    mounts = (mount for container in spec["containers"] for mount in container.get("volumeMounts") or [])
-    return [
-        KeptVolume(*source, mount["mountPath"])
-        for mount in mounts
-        if not mount.get("readOnly") and (source := sources.get(mount["name"]))
-    ]
+    for mount in container.get("volumeMounts") or []:
+        if not mount.get("readOnly") and (source := sources.get(mount["name"])):
+            yield mount, KeptVolume(*source, mount["mountPath"])
+
+
+def _kept(spec: Mapping[str, Any]) -> Iterator[KeptVolume]:
+    return (volume for each in spec["containers"] for _, volume in kept_mounts(spec, each))
 
 
 def _source(volume: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ def env(manifest: dict[str, Any], container: int = 0) -> dict[str, str]:
     return {variable["name"]: variable["value"] for variable in manifest["spec"]["containers"][container]["env"]}
 
 
-def test_a_worker_of_a_gang_has_what_training_operator_gave_it() -> None:
+def test_a_worker_of_a_gang_has_what_training_operator_gave_it_and_a_folder_for_its_output() -> None:
     variables = env(built_pod(make_mxjob().gang(), index=1))
     config = json.loads(variables.pop("MX_CONFIG"))
     assert variables == {
@@ -22,6 +22,7 @@ def test_a_worker_of_a_gang_has_what_training_operator_gave_it() -> None:
         "DMLC_ROLE": "worker",
         "DMLC_USE_KUBERNETES": "1",
         "DMLC_WORKER_ID": "1",
+        "MXJOB_OUTPUT_DIR": ".",
     }
     assert config == {
         "cluster": {
@@ -38,6 +39,11 @@ def test_a_worker_of_a_gang_has_what_training_operator_gave_it() -> None:
         "labels": {"scheduler": "", "server": "", "worker": ""},
         "task": {"type": "worker", "index": 1},
     }
+
+
+def test_an_output_folder_of_the_users_own_stays() -> None:
+    own = [{"name": "MXJOB_OUTPUT_DIR", "value": "/models"}]
+    assert env(built_pod(make_mxjob().worker(1, env=own)))["MXJOB_OUTPUT_DIR"] == "/models"
 
 
 @pytest.mark.parametrize("replica_type", ["Scheduler", "Server"])

@@ -114,6 +114,23 @@ def test_a_folder_is_mounted_by_its_absolute_path_beside_a_claim_of_its_name(run
     assert (code, "only the local cluster mounts folders of this machine" in err) == (2, True), err
 
 
+def test_output_on_a_cluster_is_in_the_first_claim_that_can_be_written(run, tmp_path, monkeypatch):
+    claims = ["--volume", "data:/data:ro", "--volume", "models:/models"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "elsewhere"))
+    code, manifest, err = run("--output", "out", *claims, *COMMAND)
+    assert (code, err) == (0, "")
+    container = at(manifest, "spec.mxReplicaSpecs.Worker.template.spec.containers")[0]
+    folder = {"name": "models", "mountPath": "/mxjob/output", "subPathExpr": "$(MXJOB_POD)"}
+    assert container["volumeMounts"][2:] == [folder]
+    assert {"name": "MXJOB_OUTPUT_DIR", "value": "/mxjob/output"} in container["env"]
+    code, _, err = run("--output", "out", *claims[:2], *COMMAND)
+    assert (code, "name one: --volume CLAIM:/PATH" in err) == (2, True), err
+    monkeypatch.setenv("KUBECONFIG", "")
+    _, manifest, _ = run("--output", "out", *claims, *COMMAND)
+    assert "env" not in at(manifest, "spec.mxReplicaSpecs.Worker.template.spec.containers")[0]
+
+
 LONG = "a" * 63
 
 

@@ -5,9 +5,10 @@ import json
 from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.readers.training_log import TrainingLog
 
+POD = {"spec": {"containers": [{"name": "mxnet", "image": "i"}]}}
 JOB = {
     "metadata": {"name": "digits", "namespace": "default", "uid": "of-the-job"},
-    "spec": {"mxReplicaSpecs": {"Scheduler": {}, "worker": {"replicas": 2}}},
+    "spec": {"mxReplicaSpecs": {"Scheduler": {"template": POD}, "worker": {"replicas": 2, "template": POD}}},
     "status": {
         "state": "Succeeded",
         "startTime": "2026-11-21T12:00:00Z",

@@ -91,19 +91,12 @@ def copy(real: Path, final: Path, *, follow: bool) -> None:
         raise
 
 
-def check_output(output: Path, server: str) -> None:
+def check_output(output: Path) -> None:
     """Make the folder for `--output`.
 
     Raises:
-        CommandError: the job is for another cluster, the folder can't be made, or it has something in it, which is
-            never overwritten (exit code 2).
+        CommandError: it can't be made, or it has something in it, which is never overwritten (exit code 2).
     """
-    if not is_local(server):
-        raise CommandError(
-            f"--output {output}: files are copied from the local cluster only, and {server} is another",
-            hint="write them to a claim there: --volume CLAIM:/PATH",
-            code=Exit.USAGE,
-        )
     try:
         output.mkdir(parents=True, exist_ok=True)
         is_empty = not any(output.iterdir())

@@ -26,6 +26,7 @@ from mxnet_operator.client.jobs import (
     RETRY_SECONDS,
     DeletedError,
     collections,
+    in_v1_words,
     job_versions,
     main_replica,
     pod_selector,
@@ -89,7 +90,7 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
             if options.output is not None:
-                await asyncio.to_thread(check_output, options.output, client.server)
+                await asyncio.to_thread(check_output, options.output)
             beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
             following = asyncio.create_task(_follow_begun(client, beginning, options, record))
             await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -230,7 +231,9 @@ async def _bring_files(
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
-    if output is not None and replicas_wrote:
+    if output is not None and not is_here:
+        await _bring_from_claim(client, job, output)
+    elif output is not None and replicas_wrote:
         await asyncio.to_thread(bring_home, job, replicas_wrote, output)
     else:
         for each in replicas_wrote:
@@ -241,6 +244,19 @@ async def _bring_files(
         say(f"files: {volume}{folder}")
     if not replicas_wrote and not volumes:
         say("files: nothing was kept" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
+
+
+async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path) -> None:
+    from mxnet_operator.cli.running.cluster_files import bring_home_from_claim  # noqa: PLC0415
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
+
+    try:
+        folders = await bring_home_from_claim(client, in_v1_words(job), output)
+    except (CommandError, KubeError, OSError) as error:
+        raise ReportError(
+            f"--output {output}: {error}", hint="the files are in the claim; for one file: mxjob cp JOB/REPLICA:PATH ."
+        ) from error
+    say(f"files: {', '.join(map(str, folders))}" if folders else "files: $MXJOB_OUTPUT_DIR of every replica is empty")
 
 
 async def _write_report(

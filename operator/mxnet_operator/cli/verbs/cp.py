@@ -1,24 +1,27 @@
-"""`mxjob cp`: copy what a replica of a job wrote on the local cluster."""
+"""`mxjob cp`: copy what a replica of a job wrote."""
 
 import asyncio
+import contextlib
 import os
+import posixpath
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mxnet_operator.api import names
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.local_files import container_paths, copy, exists, paths_of_earlier_run
+from mxnet_operator.cli.running.cluster_files import copy_from_cluster
+from mxnet_operator.cli.running.local_files import container_paths, copy, exists, is_local, paths_of_earlier_run
 from mxnet_operator.cli.server.connection import Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import PODS, main_replica, pod_name, pod_selector, pods_of, replicas
 
 if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
     from mxnet_operator.local.kubelet.pod_files import ContainerPaths
 
 EXAMPLES = """
@@ -62,37 +65,50 @@ async def cp(
         Path, typer.Argument(metavar="DESTINATION", help="Folder to copy into, or a new name.", show_default=False)
     ],
 ) -> Exit:
-    """Copy a file or folder that a replica wrote on the local cluster, whether its job still runs or has finished.
+    """Copy a file or folder that a replica wrote.
 
+    On the local cluster its job may run or have finished: files exist until the job or its pod is deleted, or for seven
+    days after the cluster has stopped. On another cluster it must run, or have written the file to a
+    PersistentVolumeClaim, which a pod of a minute then reads; both need `tar` in the image and the right to create
+    pods/exec, the latter also to create pods.
     Nothing is overwritten: a destination that exists is an error.
-    The files exist until the job or its pod is deleted, or for seven days after the local cluster has stopped. Copy
-    from other clusters with `kubectl cp`, while the pod runs.
     """
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
+
     wanted = _parsed(source)
-    try:
-        replica, paths = await _found(target, wanted)
-    except CommandError:
-        if (earlier := _left_by_earlier_run(target, wanted)) is None:
-            raise
-        replica, paths = earlier
-    real = paths[replica].real(wanted.path)
-    if real is None or not exists(real):
-        raise _no_file(replica, wanted.path, paths)
-    copied = await asyncio.to_thread(_copy, real, destination)
-    say(f"copied {replica}:{wanted.path} to {copied}")
+    async with contextlib.AsyncExitStack() as held:
+        try:
+            client = await held.enter_async_context(connect(target))
+            job = await get_job(client, target.namespace or client.namespace, wanted.job)
+        except (CommandError, KubeError):
+            if (left := _left_by_earlier_run(target, wanted)) is None:
+                raise
+            copied = await _copy_here(left[0], wanted, left[1], destination)
+        else:
+            copied = await _copied(client, job, wanted, destination)
+    say(f"copied {copied}")
     return Exit.OK
 
 
-async def _found(target: Target, wanted: _Source) -> "tuple[str, dict[str, ContainerPaths]]":
-    """Return the replica that is meant, and the paths of all that have started on this machine."""
-    async with connect(target) as client:
-        job = await get_job(client, target.namespace or client.namespace, wanted.job)
-        pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
+async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destination: Path) -> str:
+    """Copy the file of a job that the server has; return what was copied where."""
+    pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
     replica = _replica(job, wanted)
+    if not is_local(client.server):
+        final = _final(destination, PurePosixPath(posixpath.normpath(wanted.path)).name or replica)
+        await copy_from_cluster(client, job, replica, wanted.path, final, pods=pods)
+        return f"{replica}:{wanted.path} to {final}"
     paths = container_paths(job, pods)
     if replica not in paths:
-        raise _no_files(job, replica, wanted.path, pods)
-    return replica, paths
+        raise _no_files(job, replica, pods)
+    return await _copy_here(replica, wanted, paths, destination)
+
+
+async def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:
+    real = paths[replica].real(wanted.path)
+    if real is None or not exists(real):
+        raise _no_file(replica, wanted.path, paths)
+    return f"{replica}:{wanted.path} to {await asyncio.to_thread(_copy, real, destination)}"
 
 
 def _left_by_earlier_run(target: Target, wanted: _Source) -> "tuple[str, dict[str, ContainerPaths]] | None":
@@ -131,14 +147,11 @@ def _replica(job: dict[str, Any], wanted: _Source) -> str:
     return wanted.replica.lower()
 
 
-def _no_files(job: dict[str, Any], replica: str, path: str, pods: list[dict[str, Any]]) -> CommandError:
-    name, namespace = pod_name(job["metadata"]["name"], replica), job["metadata"]["namespace"]
+def _no_files(job: dict[str, Any], replica: str, pods: list[dict[str, Any]]) -> CommandError:
+    name = pod_name(job["metadata"]["name"], replica)
     if all(pod["metadata"]["name"] != name for pod in pods):
         return CommandError(f"{replica} has no pod: it has not started, or its pod and files were deleted")
-    return CommandError(
-        f"{replica} has no files on this machine: it has not started, or it is not a pod of this local cluster",
-        hint=f"while the pod runs: kubectl cp -n {namespace} -c {names.CONTAINER} {name}:{path} DESTINATION",
-    )
+    return CommandError(f"{replica} has no files on this machine: it has not started")
 
 
 def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> CommandError:
@@ -152,11 +165,21 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
 
 
 def _copy(real: Path, destination: Path) -> Path:
-    final = destination / Path(os.path.normpath(real)).name if destination.is_dir() else destination
-    if exists(final):
-        raise CommandError(f"{final} exists, and nothing is overwritten", hint="name another destination")
+    final = _final(destination, Path(os.path.normpath(real)).name)
     try:
         copy(real, final, follow=True)
     except OSError as error:
         raise CommandError(f"{real} can't be copied to {final}: {error.strerror or error}") from error
+    return final
+
+
+def _final(destination: Path, name: str) -> Path:
+    """Return the path of the copy: in a folder that exists under its own name.
+
+    Raises:
+        CommandError: it exists.
+    """
+    final = destination / name if destination.is_dir() else destination
+    if exists(final):
+        raise CommandError(f"{final} exists, and nothing is overwritten", hint="name another destination")
     return final

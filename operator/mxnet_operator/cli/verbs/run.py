@@ -21,6 +21,7 @@ from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, s
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.output.times import duration
+from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.images import add_folder
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
@@ -172,8 +173,9 @@ def run(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Local cluster only: copy the new files of the replicas' working directories into this new or empty "
-            "folder when the job has ended, as FOLDER/worker-0/...",
+            help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
+            "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
+            "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
             show_default=False,
         ),
     ] = None,
@@ -273,6 +275,7 @@ def run(
         backoff_limit=backoff_limit,
     )
     target = Target(kubeconfig, context, namespace)
+    output_in_claim = output is not None and not uses_local(target)
     if dry_run_format is not None and not dry_run:
         raise CommandError(f"-o {dry_run_format} is the format of --dry-run", code=Exit.USAGE)
     if pip and (image is not None or file is not None):
@@ -290,7 +293,7 @@ def run(
     if dry_run:
         described = _with_folder(described, file, target, pip or [], build=False)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
-        write_line(dump_all([*objects, job]).rstrip("\n"))
+        write_line(dump_all([*objects, with_output_folders(job) if output_in_claim else job]).rstrip("\n"))
         return
     go_on_unread()  # a job is more than its log
     record = Record(folder=output_dir, message_file=message_file)
@@ -299,6 +302,8 @@ def run(
         has_folder = file is None and image is None
         described = _with_folder(described, file, target, pip or [], build=True)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
+        if output_in_claim:
+            job = with_output_folders(job)
         record.name = job["metadata"].get("name") or ""
         options = Options(
             on_interrupt=on_interrupt or OnInterrupt.DELETE,

@@ -1,0 +1,66 @@
+"""What a job wrote comes home from a cluster: from its pod while it runs, and from its claim when it has ended."""
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+from real_node.cheap_gang import BUSYBOX, SERVE, gang, submitted
+
+MXJOB = Path(sysconfig.get_path("scripts"), "mxjob")
+WRITE = (
+    'case $DMLC_ROLE in worker) echo "of $DMLC_WORKER_ID" > "$MXJOB_OUTPUT_DIR/m 1.params"; '
+    "mkdir /models/run; echo kept > /models/run/log; esac; true"
+)
+
+
+@pytest.fixture
+def mxjob(world):
+    def call(verb, *words):
+        return world.node.run(MXJOB, verb, "-n", world.namespace, *words, check=False)
+
+    return call
+
+
+def test_output_brings_each_replicas_folder_of_the_claim_home_and_cp_what_else_it_has(world, mxjob, tmp_path):
+    world.claim("models")
+    home = tmp_path / "out"
+    job = ["--name", "gang", "--image", BUSYBOX, "--workers", "2", "--volume", "models:/models"]
+
+    done = mxjob("run", *job, "--output", home, "--", "sh", "-c", WRITE)
+
+    assert done.returncode == 0, done.stderr
+    assert f"files: {home / 'worker-0'}, {home / 'worker-1'}\nfiles: claim models at /models\n" in done.stderr
+    found = {str(each.relative_to(home)): each.read_text() for each in home.rglob("*") if each.is_file()}
+    assert found == {f"worker-{index}/m 1.params": f"of {index}\n" for index in (0, 1)}
+
+    copied = mxjob("cp", "gang:/models/run", tmp_path)
+    assert copied.returncode == 0, copied.stderr
+    assert (tmp_path / "run/log").read_text() == "kept\n"
+    missing = mxjob("cp", "gang:/models/nope", tmp_path)
+    assert missing.returncode == 1
+    assert "nope: No such file or directory" in missing.stderr
+    lost = mxjob("cp", "gang/worker-1:m.params", tmp_path)
+    assert lost.returncode == 1
+    assert "worker-1 doesn't run, and m.params is in no claim that it mounts" in lost.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "run"}
+    names = {each["metadata"]["name"] for each in world.get("pods")["items"]}
+    assert not {each for each in names if "-files-" in each}
+
+
+def test_cp_reads_from_a_pod_that_runs(world, mxjob, tmp_path):
+    worker = submitted(
+        gang(command=["sh", "-c", f"mkdir /w; cd /w; echo half > model; mkdir d; echo d > d/e; {SERVE[2]}"])
+    )
+    world.create(worker)
+    world.state("gang", "Running")
+    path = "gang/worker-1:/w/model"
+
+    done = mxjob("cp", path, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+    assert (tmp_path / "model").read_text() == "half\n"
+    again = mxjob("cp", path, tmp_path)
+    assert again.returncode == 1
+    assert "exists, and nothing is overwritten" in again.stderr
+    assert mxjob("cp", "gang/worker-0:/w/d", tmp_path / "new").returncode == 0
+    assert (tmp_path / "new/e").read_text() == "d\n"
