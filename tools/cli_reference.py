@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from typer.main import get_command
-
 from mxnet_operator.cli import mxjob, mxnet_operator
+from mxnet_operator.cli.app import whole
 
 APPS: Final = {"mxjob": mxjob.app, "mxnet-operator": mxnet_operator.app}
 TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "cli-reference.md"
@@ -28,9 +27,7 @@ _OF_TYPER: Final = ("--install-completion", "--show-completion")
 
 def reference() -> str:
     """The whole document."""
-    return "\n".join(
-        [HEAD, *(text for name, app in APPS.items() for text in _sections(get_command(app), name, level=2))]
-    )
+    return "\n".join([HEAD, *(text for name, app in APPS.items() for text in _sections(whole(app), name, level=2))])
 
 
 def _sections(command: Any, name: str, level: int) -> Iterator[str]:

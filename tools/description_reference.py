@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from typer.main import get_command
-
 from mxnet_operator.cli import mxjob
+from mxnet_operator.cli.app import whole
 from mxnet_operator.description import MXJobDescription, Role
 from mxnet_operator.description.pods import PodDescription
 
@@ -80,7 +79,7 @@ def _entries(cls: type) -> dict[str, str]:
 
 
 def _options() -> Iterator[str]:
-    run: Any = get_command(mxjob.app)
+    run: Any = whole(mxjob.app)
     for parameter in run.commands["run"].params:
         yield from parameter.opts
 

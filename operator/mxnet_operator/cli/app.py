@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -49,6 +49,17 @@ class _Command(TyperCommand):
             raise typer.Exit(Exit.CLOSED_PIPE) from None
 
 
+class Verb(NamedTuple):
+    """A command as its module has it."""
+
+    work: Callable[..., Any]
+    examples: str
+
+
+class _Unloaded(_Command):
+    """Command of which only the line in a list of commands is there; its callback imports the rest."""
+
+
 class _Group(TyperGroup):
     """Typer group that knows the words which other command lines have for ours."""
 
@@ -57,9 +68,10 @@ class _Group(TyperGroup):
         return _plain_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command of a word; add ours to the error for a word of another command line."""
+        """Return the command of a word, imported; add ours to the error for a word of another command line."""
         try:
-            return super().resolve_command(ctx, args)
+            name, command, rest = super().resolve_command(ctx, args)
+            return name, _loaded(name, command), rest
         except Exception as error:
             meant = _ELSEWHERE.get(args[0])
             if meant in self.commands and hasattr(error, "message"):
@@ -82,4 +94,30 @@ class App(typer.Typer):
 
     def command(self, *args: Any, **settings: Any) -> Callable[[Any], Any]:
         """Register a command, as `typer.Typer.command` does."""
-        return super().command(*args, cls=_Command, **settings)
+        return super().command(*args, **{"cls": _Command, **settings})
+
+    def lazy(self, load: Callable[[], Verb | typer.Typer]) -> None:
+        """Register a command, or a group of commands, that is imported by `load` when it is called.
+
+        It has the name of `load`. The docstring of `load` is the command's line in the list of commands.
+        """
+        self.command(load.__name__, help=load.__doc__, cls=_Unloaded)(load)
+
+
+def whole(app: typer.Typer) -> Any:
+    """Return a command line with all its commands imported."""
+    group = typer.main.get_command(app)
+    group.commands = {name: _loaded(name, each) for name, each in group.commands.items()}  # type: ignore[attr-defined]
+    return group
+
+
+def _loaded(name: str | None, command: Any) -> Any:
+    if not isinstance(command, _Unloaded):
+        return command
+    loaded: Any = command.callback and command.callback()
+    if isinstance(loaded, Verb):
+        alone = App(add_completion=False)
+        alone.command(name, epilog=loaded.examples)(loaded.work)
+        return typer.main.get_command(alone)
+    loaded.info.name = name
+    return typer.main.get_group(loaded)

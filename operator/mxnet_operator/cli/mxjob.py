@@ -1,25 +1,11 @@
-"""`mxjob`: the command line for users."""
+"""`mxjob`: the command line for users. A command is imported when it is called, since all take a third of a second."""
 
 from typing import Annotated
 
 import typer
 
-from mxnet_operator.cli.app import App
+from mxnet_operator.cli.app import App, Verb
 from mxnet_operator.cli.errors import run_app
-from mxnet_operator.cli.verbs import (
-    convert,
-    cp,
-    dashboard,
-    delete,
-    describe,
-    get,
-    init,
-    local,
-    logs,
-    run,
-    validate,
-    wait,
-)
 from mxnet_operator.cli.version import show_version
 
 app = App(
@@ -29,18 +15,102 @@ app = App(
     To start, in the folder of a training script: [bold]mxjob run train.py --workers 2[/].
     """,
 )
-app.command(epilog=run.EXAMPLES)(run.run)
-app.command(epilog=init.EXAMPLES)(init.init)
-app.command(epilog=logs.EXAMPLES)(logs.logs)
-app.command(epilog=get.EXAMPLES)(get.get)
-app.command(epilog=describe.EXAMPLES)(describe.describe)
-app.command(epilog=dashboard.EXAMPLES)(dashboard.dashboard)
-app.command(epilog=cp.EXAMPLES)(cp.cp)
-app.command(epilog=wait.EXAMPLES)(wait.wait)
-app.command(epilog=delete.EXAMPLES)(delete.delete)
-app.command(epilog=validate.EXAMPLES)(validate.validate)
-app.command(epilog=convert.EXAMPLES)(convert.convert)
-app.add_typer(local.app, name="local")
+
+
+@app.lazy
+def run() -> Verb:
+    """Create a job, follow it until it ends, and exit with 0 only if it Succeeded."""
+    from mxnet_operator.cli.verbs import run
+
+    return Verb(run.run, run.EXAMPLES)
+
+
+@app.lazy
+def init() -> Verb:
+    """Write mxjob.yaml, an Airflow DAG, an Argo Workflow and a Dockerfile for the folder of a script."""
+    from mxnet_operator.cli.verbs import init
+
+    return Verb(init.init, init.EXAMPLES)
+
+
+@app.lazy
+def logs() -> Verb:
+    """Show the log of a replica of a job, or with --replica all of every replica, each line with its replica."""
+    from mxnet_operator.cli.verbs import logs
+
+    return Verb(logs.logs, logs.EXAMPLES)
+
+
+@app.lazy
+def get() -> Verb:
+    """List jobs: state, replicas of each type that run or have succeeded of those wanted, restarts and times."""
+    from mxnet_operator.cli.verbs import get
+
+    return Verb(get.get, get.EXAMPLES)
+
+
+@app.lazy
+def describe() -> Verb:
+    """Show a job in full, with its replicas, events and files, and the last log lines of the first failed replica."""
+    from mxnet_operator.cli.verbs import describe
+
+    return Verb(describe.describe, describe.EXAMPLES)
+
+
+@app.lazy
+def dashboard() -> Verb:
+    """Serve web pages of the cluster's jobs on this machine until Ctrl-C: states, figures, logs and events, live."""
+    from mxnet_operator.cli.verbs import dashboard
+
+    return Verb(dashboard.dashboard, dashboard.EXAMPLES)
+
+
+@app.lazy
+def cp() -> Verb:
+    """Copy a file or folder that a replica wrote."""
+    from mxnet_operator.cli.verbs import cp
+
+    return Verb(cp.cp, cp.EXAMPLES)
+
+
+@app.lazy
+def wait() -> Verb:
+    """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
+    from mxnet_operator.cli.verbs import wait
+
+    return Verb(wait.wait, wait.EXAMPLES)
+
+
+@app.lazy
+def delete() -> Verb:
+    """Delete jobs with their pods and Services, and wait until all are gone. Ctrl-C ends only the waiting."""
+    from mxnet_operator.cli.verbs import delete
+
+    return Verb(delete.delete, delete.EXAMPLES)
+
+
+@app.lazy
+def validate() -> Verb:
+    """Check job manifests of any API version, without a server."""
+    from mxnet_operator.cli.verbs import validate
+
+    return Verb(validate.validate, validate.EXAMPLES)
+
+
+@app.lazy
+def convert() -> Verb:
+    """Convert job manifests of any older API version to kubeflow.org/v1, on standard output."""
+    from mxnet_operator.cli.verbs import convert
+
+    return Verb(convert.convert, convert.EXAMPLES)
+
+
+@app.lazy
+def local() -> typer.Typer:
+    """Run a cluster on this machine: API server, controller, and pods as processes. No Kubernetes, no root."""
+    from mxnet_operator.cli.verbs import local
+
+    return local.app
 
 
 @app.callback()

@@ -2,11 +2,15 @@
 
 import itertools
 import re
+import subprocess
+import sys
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from mxnet_operator.cli import mxjob, mxnet_operator
+from mxnet_operator.cli.app import whole
 
 
 @pytest.mark.parametrize(
@@ -24,3 +28,20 @@ def test_a_paragraph_is_wrapped_where_the_terminal_ends(app, command, paragraph)
     assert len(lines) > 1
     for line, following in itertools.pairwise(lines):
         assert len(f"{line} {following.split()[0]}") > 70, f"{line!r} has room for more"
+
+
+def test_the_list_of_commands_has_the_first_paragraph_of_each_ones_own_help():
+    listed = typer.main.get_command(mxjob.app).commands
+    own = whole(mxjob.app).commands
+    for name, command in own.items():
+        assert listed[name].help == command.help.split("\n\n")[0].strip(), name
+
+
+def test_the_list_of_commands_imports_none_of_them():
+    code = "import sys, mxnet_operator.cli.mxjob as m; m.run_app(m.app, 'mxjob')"
+    shown = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code, "--help"], capture_output=True, text=True, check=True
+    )
+    assert "convert" in shown.stdout
+    assert "mxnet_operator.cli.verbs" not in shown.stderr
+    assert "aiohttp" not in shown.stderr

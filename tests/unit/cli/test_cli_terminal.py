@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from mxnet_operator.api.printable import printable, printable_cell, printable_lines
 from mxnet_operator.cli import mxjob, mxnet_operator
+from mxnet_operator.cli.app import whole
 from mxnet_operator.cli.daemons.local_cluster import PrintableFormatter
 from mxnet_operator.cli.errors import run_app
 from mxnet_operator.controller.log_format import JsonFormatter, TextFormatter
@@ -168,7 +169,7 @@ def commands(app: typer.Typer) -> Iterator[tuple[str, ...]]:
         for name, each in getattr(command, "commands", {}).items():
             yield from below(each, (*path, name))
 
-    yield from below(typer.main.get_command(app), ())
+    yield from below(whole(app), ())
 
 
 @pytest.mark.parametrize("command", list(commands(mxjob.app)), ids=" ".join)
@@ -223,6 +224,7 @@ any_log = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(log=any_log, follow=st.booleans())
 @example(log=b"no newline at the end", follow=True)

@@ -57,7 +57,7 @@ async def logs(
         ),
     ] = False,
 ) -> Exit:
-    """Show the log of one replica of a job, or with --replica all those of every replica, each line with its replica.
+    """Show the log of a replica of a job, or with --replica all of every replica, each line with its replica.
 
     A pipe or a file gets the log byte for byte. On a terminal control characters are escaped, ESC as ^[.
     """
