@@ -12,9 +12,9 @@ from textwrap import dedent
 from typing import Any, NamedTuple
 
 import pytest
-import typer.main
 
 from mxnet_operator.cli import mxjob, mxnet_operator
+from mxnet_operator.cli.app import whole
 
 ROOT = Path(__file__).resolve().parents[3]
 GENERATED = ROOT / "docs" / "cli-reference.md"
@@ -158,7 +158,7 @@ def test_each_command_is_one_that_can_be_typed(page: str) -> None:
 
 def accepted(words: list[str]) -> None:
     """Have the program read a command, and not carry it out."""
-    command: Any = typer.main.get_command(APPS[words[0]])
+    command: Any = whole(APPS[words[0]])
     name, *arguments = words
     while getattr(command, "commands", None):
         name, *arguments = arguments
