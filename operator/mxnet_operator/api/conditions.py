@@ -171,6 +171,12 @@ def terminal_message(job: Mapping[str, Any]) -> str:
     return ""
 
 
+def in_a_line(message: str) -> str:
+    """Shorten a condition's message for a table: its first line, and after a colon the last, a traceback's error."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()] or [""]
+    return f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]
+
+
 def _made_false(condition: Condition, now: datetime) -> Condition:
     if condition.status == "False":
         return condition

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from html import escape
 from typing import Any
 
-from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.conditions import in_a_line, job_state, terminal_message
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.client.jobs import collections, in_v1_words, ready_counts
 from mxnet_operator.client.resources import resource_of
@@ -103,7 +103,7 @@ def _row(job: dict[str, Any]) -> str:
     name, namespace = escape(metadata["name"]), escape(metadata["namespace"])
     started, completed = status.get("startTime"), status.get("completionTime")
     took = seconds_between(started, completed)
-    why = "; ".join(waiting_reasons(job)) or next(iter(terminal_message(job).splitlines()), "")
+    why = "; ".join(waiting_reasons(job)) or in_a_line(terminal_message(job))
     return (
         f'<tr id="{escape(metadata["uid"])}" class="{state.lower()}">'
         f'<th scope="row"><a href="/jobs/{namespace}/{name}/{escape(metadata["uid"])}">{name}</a></th>'

@@ -90,3 +90,20 @@ def test_a_port_of_that_name_is_kept() -> None:
 def test_defaults_of_defaults_change_nothing() -> None:
     job = with_defaults(make_mxjob().gang().obj())
     assert with_defaults(job) == job
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        (
+            "worker-0 exited with code 1:\nTraceback:\n  x\nKeyError: 'w'\n",
+            "worker-0 exited with code 1: KeyError: 'w'",
+        ),
+        ("worker-0 exited with code 1; it wrote nothing.", "worker-0 exited with code 1; it wrote nothing."),
+        ("first\nsecond", "first"),
+        ("alone:", "alone:"),
+        ("", ""),
+    ],
+)
+def test_a_message_in_a_line_ends_with_the_error_that_a_traceback_ends_with(message: str, line: str) -> None:
+    assert conditions.in_a_line(message) == line

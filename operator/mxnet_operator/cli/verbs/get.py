@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mxnet_operator.api.conditions import job_state
+from mxnet_operator.api.conditions import in_a_line, job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
@@ -183,11 +183,11 @@ def _row(job: Job, heading: Sequence[str]) -> list[str]:
 
 
 def _message(job: Job) -> str:
-    """Return what the job waits for, else the first line of its state's condition message."""
+    """Return what the job waits for, else its state's condition message."""
     if reasons := waiting_reasons(job):
         return "; ".join(reasons)
     state = job_state(job)
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition.get("type") == state:
-            return next(iter((condition.get("message") or "").splitlines()), "")
+            return in_a_line(condition.get("message") or "")
     return ""
