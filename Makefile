@@ -95,6 +95,10 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@$(BIN)/python tools/description_reference.py
 	@$(BIN)/python tools/claims.py
 
+.PHONY: screenshots
+screenshots: $(VENV)/.installed ## Train on a local cluster and take the pictures of the report and the dashboard in docs/images.
+	@PYTHONPATH=tests/support $(BIN)/python tests/perf/draw_screenshots.py
+
 # Material for MkDocs is asked not to advertise its successor.
 .PHONY: docs
 docs: $(VENV)/.docs ## Build the site of docs/ into site/, and fail on a link or an anchor that leads nowhere.
