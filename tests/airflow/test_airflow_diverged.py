@@ -6,7 +6,7 @@ from airflow_world import MODES
 pytestmark = pytest.mark.whole_airflow
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", MODES)
 def test_a_diverged_training_that_succeeds_is_a_success_that_shows_where_it_diverged(world, mode):
     triggerer = world.airflow.pid("triggerer")

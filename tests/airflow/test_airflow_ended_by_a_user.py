@@ -112,6 +112,7 @@ def test_a_finished_task_that_is_cleared_runs_again(world):
     assert run.deletions() == []
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(world):
     """The request has arrived, and its reply is held back until Airflow ends the task."""
     held = []

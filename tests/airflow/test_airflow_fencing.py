@@ -110,7 +110,7 @@ def test_a_user_s_kill_deletes_the_job_at_once(world, mode):
         run.has_no_job()
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_a_user_ends_while_the_api_server_hangs_for_good_loses_its_job_with_its_lease(world, mode):
     run, _, _, _ = hanging(world, f"{mode}_leased")

@@ -58,7 +58,7 @@ def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(w
     assert run.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("cluster", "how"),

@@ -28,7 +28,7 @@ def test_a_job_that_fails_is_shown_and_a_retry_makes_another(world, mode):
     assert run.uids() == {old, new}
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @crosswise
 def test_a_job_that_is_deleted_by_hand_is_a_failure_and_a_retry_makes_another(world, mode):
     run = world.begin(mode)

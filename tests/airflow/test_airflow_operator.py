@@ -872,6 +872,7 @@ def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_world):
     assert resumed["spec"]["runPolicy"]["suspend"] is False
 
 
+@pytest.mark.exhaustive
 def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_before(world, monkeypatch):
     """Looking at the clock a hundred times is all the waiting that there is."""
     clock = itertools.count(time.time(), 0.1)

@@ -68,6 +68,7 @@ def test_reading_the_provider_info_imports_no_airflow():
     assert (code, output) == (0, "[]\n")
 
 
+@pytest.mark.exhaustive
 def test_neither_parsing_a_dag_nor_making_a_trigger_imports_a_kubernetes_client():
     """It takes seconds of processor time: for each parsing of each DAG, and on the triggerer's event loop."""
     code, output = python(
@@ -120,6 +121,7 @@ def providers(request):
     }
 
 
+@pytest.mark.exhaustive
 def test_airflow_shows_the_provider_with_its_operators(providers):
     assert "mxnet-operator" in [provider["package_name"] for provider in providers["list"]]
     [shown] = providers["get"]
@@ -141,6 +143,7 @@ def test_the_connection_s_type_is_the_kubernetes_provider_s(providers):
     assert kubernetes["package_name"] == "apache-airflow-providers-cncf-kubernetes"
 
 
+@pytest.mark.exhaustive
 def test_provider_and_dags_use_nothing_that_airflow_deprecates():
     files = [str(path) for path in (ROOT / "dags").glob("*.py")]
     code, output = python(

@@ -8,6 +8,7 @@ from airflow_world import TOKEN
 pytestmark = [pytest.mark.whole_airflow, pytest.mark.alone]
 
 
+@pytest.mark.exhaustive
 def test_no_secret_is_in_airflow_s_database_or_logs(world):
     run = world.begin("deferred")
     run.in_progress()

@@ -122,6 +122,7 @@ def test_what_can_not_be_copied_is_said_so_and_copies_nothing(finished, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("written", "told"),
     [
@@ -156,6 +157,7 @@ def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_clust
     assert (out / "last").readlink().as_posix() == "a/b/m 1.params"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("copied", [False, True])
 def test_a_job_that_wrote_nothing_says_so(local_cluster, tmp_path, copied):
     options = ["--output", str(tmp_path / "out")] if copied else []

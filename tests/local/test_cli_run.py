@@ -48,6 +48,7 @@ def test_a_job_that_succeeds_exits_with_0_its_log_on_stdout_and_its_progress_on_
     assert "\x1b" not in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_terminal_shows_every_replica_with_its_state_below_the_log(local_cluster, write, monkeypatch):
     manifest = write(worker_job("run-seen", "import time; print('oh', flush=True); time.sleep(5); raise SystemExit(7)"))
 
@@ -152,6 +153,7 @@ def test_a_name_that_is_taken_is_refused_with_what_to_do(local_cluster, write):
     assert "mxjob logs -f run-twice" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_generated_name_runs_again_and_again(local_cluster, write):
     manifest = worker_job("", "pass")
     manifest["metadata"] = {"generateName": "run-again-"}
@@ -205,6 +207,7 @@ def test_several_documents_are_refused(local_cluster):
     assert "stdin: expected one MXJob, found 2 in 2 documents" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_config_map_beside_the_job_is_there_for_its_pods_and_takes_new_content(local_cluster):
     job = worker_job("run-beside", "import os; print(os.environ['RATE'])")
     (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
@@ -254,6 +257,7 @@ def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_clus
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.exhaustive
 async def test_a_log_goes_on_after_the_server_was_away(local_cluster, write, tmp_path):
     goes_on = tmp_path / "goes-on"
     manifest = write(worker_job("run-outage", waits_for(goes_on)))

@@ -35,6 +35,7 @@ def files(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_was_killed_is_started_again_and_finds_its_job_and_its_log(local_cluster, write, tmp_path):
     manifest = write(job_of("adopt-again", waits_for(tmp_path / "goes-on")))
     with local_cluster.start_mxjob("run", "-f", manifest, "--adopt", RUN) as first:
@@ -63,6 +64,7 @@ def test_a_job_that_ended_meanwhile_is_reported_as_it_ended(local_cluster, write
     assert files(tmp_path / "out")["state"] == "Failed"
 
 
+@pytest.mark.exhaustive
 def test_a_finished_job_of_other_replicas_is_not_taken_for_this_runs(local_cluster, write, tmp_path):
     """Its result would be told as that of replicas that never ran."""
     run = ("run", "--adopt", RUN, "--output-dir", str(tmp_path / "out"), "-f")

@@ -27,6 +27,7 @@ def client(local_cluster):
         yield made
 
 
+@pytest.mark.exhaustive
 def test_a_description_trains_and_tells_its_log_figures_and_result(client):
     job = client.submit(MXJobDescription(image=DIGITS_IMAGE, command=["python", "train.py"], args=ARGS, workers=2))
     lines = list(client.logs(job))

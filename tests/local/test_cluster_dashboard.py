@@ -68,6 +68,7 @@ def test_the_address_with_the_token_opens_the_list_and_a_cookie_takes_its_place(
     assert refused(f"{base}/changes")[0] == 401
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("host", ["jobs.example.com", "jobs.example.com:80", "127.0.0.1.example.com"])
 def test_a_name_that_another_site_has_rebound_to_loopback_is_refused(local_cluster, host):
     assert refused(status(local_cluster)["dashboard"], Host=host)[0] == 403

@@ -45,7 +45,7 @@ def type_of(job_format):
     return f"{kind.singular}.{kind.group}"
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("job_format", FORMATS)
 def test_mxjob_run_trains_with_a_job_of_any_format(cluster, job_format):
     manifest = json.dumps(job_in(job_format, f"run-{job_format}", TRAIN))
@@ -120,6 +120,7 @@ def test_mxjob_get_lists_every_kind_with_its_type_and_counts(cluster, jobs):
         assert (row["TYPE"], row["STATE"], row["WORKER"]) == (type_of(job_format), "Running", "2/2")
 
 
+@pytest.mark.exhaustive
 def test_mxjob_takes_a_type_before_a_name_and_asks_for_it_where_several_are_meant(cluster, jobs):
     twin = job_in("v1", "asleep-mlkube", ASLEEP)
     cluster.create(twin)

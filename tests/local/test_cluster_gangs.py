@@ -166,6 +166,7 @@ def test_a_job_is_placed_by_its_scheduling_policy(gpu_cluster, tmp_path):
     gpu_cluster.wait_for("part", "Succeeded")
 
 
+@pytest.mark.exhaustive
 def test_kubectl_makes_and_shows_priority_classes(gpu_cluster):
     shown = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "shown"}, "value": 10}
     made = gpu_cluster.kubectl("create", "-f", "-", stdin=json.dumps(shown))

@@ -142,6 +142,7 @@ def test_the_server_refuses_a_malformed_manifest_in_the_words_of_mxjob_validate(
     assert [mistake for mistake in mistakes if mistake not in str(there.value)] == []
 
 
+@pytest.mark.exhaustive
 def test_an_image_that_is_not_known_is_waited_for_with_how_to_add_it(local_cluster):
     manifest = worker_job("unknown-image", "pass")
     manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "mxjob/nope:1"

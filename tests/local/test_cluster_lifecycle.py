@@ -119,6 +119,7 @@ def test_killing_the_cluster_takes_its_jobs_with_it_and_the_next_one_starts_clea
     eventually(lambda: not list(home.files.pods.iterdir()))
 
 
+@pytest.mark.exhaustive
 def test_what_a_cluster_killed_with_its_reaper_leaves_is_shown_and_ended_by_the_next(home, mxnet_python):
     assert home.mxjob("local", "up", "--detach").returncode == 0
     home.create(worker_job("asleep", SLEEP))
@@ -188,6 +189,7 @@ def addresses(cluster, job):
     return {pod["metadata"]["name"]: pod["status"]["podIP"] for pod in pods}
 
 
+@pytest.mark.exhaustive
 def test_two_clusters_run_the_same_job_at_once_and_share_neither_ports_nor_addresses(home, local_cluster):
     assert home.mxjob("local", "up", "--detach").returncode == 0
     assert home.state.subnet != local_cluster.state.subnet

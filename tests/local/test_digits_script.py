@@ -57,6 +57,7 @@ def checkpointed(trained, tmp_path):
     return tmp_path
 
 
+@pytest.mark.exhaustive
 def test_the_usual_lines_of_mxnet_are_printed_for_each_epoch(trained):
     metrics = metrics_in(trained[1])
     for name in ("Train-accuracy", "Validation-accuracy", "Train-cross-entropy"):
@@ -83,6 +84,7 @@ def test_a_resumed_run_goes_on_with_the_next_epoch(mxnet_python, checkpointed):
     assert result["accuracy"] > 0.9
 
 
+@pytest.mark.exhaustive
 def test_a_finished_run_is_not_trained_again_and_keeps_its_result(mxnet_python, checkpointed, trained):
     done = run(mxnet_python, checkpointed, "--epochs", str(EPOCHS), "--result", "result.json")
     assert done.returncode == 0, done.stdout
@@ -175,6 +177,7 @@ train.write_result(pathlib.Path("message"), {"accuracy": 0.98, "epochs": 1000, *
 """
 
 
+@pytest.mark.exhaustive
 def test_a_long_history_is_thinned_to_fit_a_termination_message(mxnet_python, tmp_path):
     subprocess.run([mxnet_python, "-c", WRITE_LONG_RESULT, EXAMPLE], cwd=tmp_path, check=True)
     text = (tmp_path / "message").read_text()

@@ -55,7 +55,7 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
     return process.wait(SECONDS), process.stdout.read()
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["scheduler", "server", "worker"])
 def test_a_blocked_mxnet_process_ends_on_sigterm(mxnet_python, role):
     # MXNet loads its library, and then the others of the gang never come.

@@ -259,7 +259,7 @@ def test_a_permanent_exit_code_is_final(matrix, case):
     assert played.job["status"]["restarts"] == 0
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @cases(Case(fault=DELETED, policy="ExitCode", ends="Succeeded"), Case(fault=DELETED))
 def test_a_pod_that_is_deleted_is_no_failure_of_its_program_and_final_only_without_restarts(matrix, case):
     played = matrix(case)

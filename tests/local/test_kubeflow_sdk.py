@@ -1,5 +1,6 @@
 """The last official Python SDK against this controller, with pods that run."""
 
+import pytest
 from cluster_fixtures import DIGITS_IMAGE
 from kubeflow_sdk import life_of_a_job
 
@@ -7,6 +8,7 @@ NAMESPACE = "kubeflow-sdk"
 POD_NAMES = ["sdk-scheduler-0", "sdk-server-0", "sdk-worker-0", "sdk-worker-1"]
 
 
+@pytest.mark.exhaustive
 def test_the_sdk_follows_a_training_from_its_creation_to_its_deletion(local_cluster):
     # Of its own: the SDK can't read a list with a job that has no runPolicy, which other tests' jobs have not.
     local_cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})

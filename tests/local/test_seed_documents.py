@@ -119,6 +119,7 @@ def test_000_one_scheduler_two_servers_and_four_workers_share_the_documents_envi
         assert pod["metadata"]["labels"].items() >= {"job_type": role, "kubeflow.org": ""}.items()
 
 
+@pytest.mark.exhaustive
 def test_000_a_single_node_job_is_one_pod(runs):
     assert replicas(runs[SINGLE], SINGLE) == ["worker-0"]
 
@@ -215,6 +216,7 @@ def test_003_processes_meet_at_the_documents_port(runs):
     assert {variables(pod)["DMLC_PS_ROOT_PORT"] for pod in runs[LINEAR].pods.values()} == {"9000"}
 
 
+@pytest.mark.exhaustive
 def test_003_a_share_that_this_machine_can_not_mount_is_told_by_the_pods_events(cluster):
     cluster.create(yaml.safe_load(SHARE.file.read_text()), SHARE.namespace)
 

@@ -98,7 +98,7 @@ def test_a_tuning_shares_its_trials_among_the_servers_and_its_success_stops_them
     assert "times as fast" in page.read_text()
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("servers", "key"), [(0, "cpu"), (1, "gpu")], ids=["no-server", "wrong-key"])
 def test_a_tuner_that_no_server_serves_fails_its_job_and_says_so(cluster, servers, key):
     name = f"alone-{key}"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import pytest
 from apiserver_objects import (
     CLAIMS,
     CONFIG_MAPS,
@@ -240,6 +241,7 @@ async def test_describe_shows_the_events(api, kubectl):
     assert "the job happened" in await kubectl.ok("events", "--for", "mxjob/j1")
 
 
+@pytest.mark.exhaustive
 async def test_label_annotate_patch_and_replace(kubectl):
     await kubectl.ok("create", "-f", "-", stdin=mxjob("j1"))
     await kubectl.ok("create", "-f", "-", stdin=pod("p1"))

@@ -397,6 +397,7 @@ async def test_a_container_works_in_its_own_copy_of_the_images_folder(tmp_path, 
     assert [each.name for each in folder.iterdir()] == ["train.py"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("beyond", [False, True])
 async def test_a_replica_of_the_largest_job_with_mx_config_starts_and_so_does_one_without(node, beyond):
     """A job whose MX_CONFIG is as long as any gets, and one with a worker more."""

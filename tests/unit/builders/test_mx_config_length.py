@@ -34,6 +34,7 @@ def most_replicas(name, types, many):
     return low
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("types", "many"), [(TYPES[0], "Worker"), (TYPES[0], "Server"), (TYPES[1], "TunerServer")])
 def test_at_the_boundary_every_replica_can_start_and_one_more_would_not_fit(name, types, many):

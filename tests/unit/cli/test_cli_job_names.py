@@ -48,6 +48,7 @@ NAMESPACES = ["a b", "a#", "a?limit=1", "default#", "%64efault"]
 NO_NAMESPACES = [".", "..", "a/b", "default/mxjobs/digits?"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("verb", VERBS)
 async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
     async def said(name, *options):
@@ -72,6 +73,7 @@ async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
     }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -107,6 +107,7 @@ def refused(request, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.sampled
 def test_every_command_refuses_what_can_be_no_manifest_in_one_line(write, refused):
     for case, (text, _) in REFUSED.items():
         said = refused(write(text)).splitlines()

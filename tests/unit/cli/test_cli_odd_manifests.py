@@ -12,6 +12,7 @@ from mxnet_operator.cli.mxjob import main
 COUNT = 150
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "verb",
     [

@@ -86,6 +86,7 @@ class Asking(RecordingClient):
         return await super().get(path, *args, **kwargs)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [1_000, 400_000])
 async def test_a_job_too_large_to_be_kept_runs_to_its_end_and_no_other_costs_a_request(tmp_path, size):
     async with (

@@ -22,7 +22,7 @@ SHIFTS = int(os.environ.get("MXJOB_ODD_ANSWERS", "4"))
 TIMES = LeaseTimes(duration=20, renew_deadline=15, retry_period=0.2)
 
 
-@pytest.mark.sampled
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shift", [round(number * len(ODD) / SHIFTS) for number in range(SHIFTS)])
 async def test_odd_answers_to_every_request_delay_a_job_and_end_nothing(tmp_path, caplog, shift):
     caplog.set_level(logging.INFO)

@@ -67,6 +67,7 @@ async def test_without_leader_election_it_asks_for_no_lease_and_several_namespac
             assert (await w.api.get("/apis/coordination.k8s.io/v1/leases")).ok()["items"] == []
 
 
+@pytest.mark.exhaustive
 async def test_the_lease_is_renewed_while_every_other_connection_is_taken(tmp_path, monkeypatch):
     """By creations that the server doesn't answer: as many as there are connections, and more that wait for one."""
     taken = 20

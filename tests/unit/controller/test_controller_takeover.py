@@ -3,6 +3,7 @@
 import asyncio
 import signal
 
+import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, running_program, submitted, world
 
@@ -40,6 +41,7 @@ async def leader_first(a, b):
     return (a, b) if tasks[0] in done else (b, a)
 
 
+@pytest.mark.exhaustive
 async def test_a_paused_leader_is_replaced_and_does_no_harm_when_it_wakes_up(tmp_path):
     async with world(tmp_path, start=False) as w:
         kubeconfig = w.running.kubeconfig

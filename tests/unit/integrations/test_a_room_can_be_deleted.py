@@ -57,6 +57,7 @@ def test_every_row_has_its_room() -> None:
     assert len(ROWS) == len(ROOMS)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("room", ROOMS)
 def test_without_its_folder_and_its_row_the_controller_runs_a_job(room: str, tmp_path: Path) -> None:
     paths = [str(without(room, tmp_path / "copy")), str(Path(__file__).parents[2] / "support")]

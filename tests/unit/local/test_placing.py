@@ -122,6 +122,7 @@ def test_a_long_queue_is_counted_by_its_first_digit(ahead: int, words: str) -> N
     assert said[f"job-{ahead}"] == f"0 of 1 can be placed, missing 1 {GPU}; {words} before it in the queue"
 
 
+@pytest.mark.exhaustive
 def test_the_number_of_messages_written_in_a_time_does_not_grow_with_the_pods_that_wait() -> None:
     """Each job that ends changes the messages of all that wait: here 200 of them, one job a second."""
     pods, now = StoredPods(), [0.0]

@@ -87,6 +87,7 @@ def lines(count, start=0):
     return [stamped(number, b"line %d" % number) for number in range(start, start + count)]
 
 
+@pytest.mark.exhaustive
 async def test_of_two_hundred_thousand_lines_the_last_thousand_are_shown_and_all_are_read_for_figures():
     world = PollerWorld(lines(200_000))
     await world.poller.drain([POD])
@@ -139,6 +140,7 @@ async def test_where_reading_all_takes_too_long_the_last_lines_are_shown_and_the
     assert world.poller.complete == set()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("log", ["short lines", "long lines", "read before", "one line"])
 async def test_between_two_turns_of_the_loop_little_is_done(log):
     """Counted, not timed: at some 3 ms for a line that is shown and 5 us for one that is read, this is 0.1 s."""

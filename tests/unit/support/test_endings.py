@@ -42,6 +42,7 @@ markers =
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("workers", [["-n0"], ["-n1"]], ids=["alone", "with xdist"])
 def test_a_run_names_the_commands_for_what_it_skips_and_leaves_out(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: list[str]

@@ -67,6 +67,7 @@ def test_fails_at_once():
 """
 
 
+@pytest.mark.exhaustive
 def test_once_three_tests_have_waited_in_vain_the_others_wait_a_quarter_as_long(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
