@@ -10,6 +10,7 @@ from mxnet_operator.api import names
 WRITE = """
 import os, pathlib
 rank = os.environ['DMLC_WORKER_ID']
+print(f'INFO:root:Node[{1 - int(rank)}] Epoch[0] Train-accuracy=0.5')
 pathlib.Path('my model-0001.params').write_text('weights of ' + rank)
 pathlib.Path('only-' + rank).touch()
 pathlib.Path('run/logs').mkdir(parents=True)
@@ -48,8 +49,12 @@ def test_the_first_worker_is_the_default_and_the_copy_may_get_another_name(finis
     assert (tmp_path / "new").read_text() == "weights of 0"
 
 
-def test_describe_names_what_each_replica_wrote(finished):
-    files = finished.mxjob("describe", "cp-done").stdout.partition("\nFiles:\n")[2].splitlines()
+def test_describe_names_the_ranks_that_logs_tell_and_what_each_replica_wrote(finished):
+    shown = finished.mxjob("describe", "cp-done").stdout
+    files = shown.partition("\nFiles:\n")[2].splitlines()
+
+    assert "cp-done-worker-0 (rank 1)" in shown
+    assert "cp-done-worker-1 (rank 0)" in shown
 
     assert files[0] == "  worker-0 wrote my model-0001.params, only-0, run/last, run/logs/a"
     assert files[1].startswith("  worker-1 wrote ")

@@ -9,7 +9,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text, storable
-from mxnet_operator.client.jobs import main_replica, pods_of
+from mxnet_operator.client.jobs import main_replica, pod_name, pods_of
 from mxnet_operator.readers.durations import seconds_between
 from mxnet_operator.readers.long_result import reference
 from mxnet_operator.readers.pods import main_state, outcome_of, status_of, terminated_of, waiting_of
@@ -41,6 +41,7 @@ def run_of(
     own = pods_of(job, pods)
     from_log, reported = training.history(), storable(_result(job, own))
     started, completed = status.get("startTime"), status.get("completionTime")
+    main = pod_name(metadata["name"], main_replica(job))
     return msgspec.convert(
         {
             "name": metadata["name"],
@@ -52,7 +53,10 @@ def run_of(
             "duration_s": seconds_between(started, completed),
             "read_at": read_at,
             "message": terminal_message(job) or message,
-            "replicas": sorted((_replica(pod) for pod in own), key=_position),
+            "replicas": sorted(
+                (_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own),
+                key=_position,
+            ),
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
             "from_log": [name for name in from_log if name not in reported],
@@ -61,13 +65,14 @@ def run_of(
     )
 
 
-def _replica(pod: dict[str, Any]) -> dict[str, Any]:
+def _replica(pod: dict[str, Any], rank: int | None) -> dict[str, Any]:
     metadata, status, (_, ended) = pod["metadata"], status_of(pod), terminated_of(pod)
     running, (_, waiting) = main_state(status).running, waiting_of(status)
     labels = metadata.get("labels") or {}
     return {
         "pod": metadata["name"],
         "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
+        "rank": rank,
         "index": int(labels.get(names.LABEL_REPLICA_INDEX, "0")),
         "created_at": metadata.get("creationTimestamp"),
         "started_at": ended.get("startedAt") or (running.started_at if running is not None else None),
@@ -91,7 +96,7 @@ def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _main_message(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
-    main = f"{job['metadata']['name']}-{main_replica(job)}"
+    main = pod_name(job["metadata"]["name"], main_replica(job))
     for pod in pods:
         if pod["metadata"]["name"] == main:
             ended = main_state(status_of(pod)).terminated

@@ -35,6 +35,8 @@ _BATCH: Final = re.compile(
     r"(?:batch|step|iter|iteration)\s?[:=]?\s?\[?(?:\d{1,9}-)?(?P<batch>\d{1,9})(?:/\d+)?\]{0,2}",
     re.IGNORECASE,
 )
+_RANK: Final = re.compile(r"\bNode\[(\d{1,5})\]")
+"""The rank of a worker in the logging format of MXNet's own examples (`common/fit.py`)."""
 _SAMPLES_SO_FAR: Final = re.compile(r"\[Samples \d+\]", re.IGNORECASE)
 _BETWEEN: Final = re.compile(r"[\s,;:.|()\[\]-]*")
 _PAIR: Final = re.compile(
@@ -97,6 +99,12 @@ def parse_epoch_line(line: str) -> tuple[EpochMetric, ...]:
     if any(name in _COUNTERS for name, _ in pairs):
         return ()
     return tuple(EpochMetric(_epoch(found), name, value) for name, value in pairs if name not in _SETTINGS)
+
+
+def rank_in(line: str) -> int | None:
+    """Return the rank of the worker that wrote a line, where the line tells; it is not the worker's index."""
+    found = _RANK.search(line)
+    return int(found[1]) if found else None
 
 
 def parse_speed_line(line: str) -> BatchSpeed | None:
@@ -166,11 +174,14 @@ class TrainingLog:
         """Newest line with figures."""
         self.diverged: dict[str, EpochMetric] = {}
         """First epoch of each figure that was not finite, in the order of the log."""
+        self.rank: int | None = None
+        """Rank of the worker, where its log tells."""
         self._figures: dict[int, dict[str, float]] = {}
         self._speeds: dict[int, list[float]] = {}
 
     def take(self, line: str) -> bool:
         """Read a line; return whether it had figures."""
+        self.rank = rank_in(line) if self.rank is None else self.rank
         speed = parse_speed_line(line)
         if speed is not None:
             self._begin(speed.epoch)

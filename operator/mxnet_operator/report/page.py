@@ -124,11 +124,11 @@ def _replicas(run: Run) -> str:
 
 
 def _row(replica: Replica) -> str:
-    seconds = replica.seconds
+    seconds, rank = replica.seconds, "" if replica.rank is None else f" (rank {replica.rank})"
     return (
         f'<tr class="{replica.outcome}"><th scope="row">'
         f'<span class="dot {timeline.role(replica)}"></span>'
-        f"{escape(replica.label)}</th><td><code>{escape(replica.pod)}</code></td>"
+        f"{escape(replica.label + rank)}</th><td><code>{escape(replica.pod)}</code></td>"
         f"<td>{_time(replica.started_at)}</td><td>{'' if seconds is None else _duration(seconds)}</td>"
         f"<td>{escape(timeline.outcome(replica))}</td></tr>"
     )

@@ -17,6 +17,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     pod: str
     type: str
     index: int
+    rank: int | None = None
+    """Rank of a worker, where its log tells; it is not the index."""
     created_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

@@ -4,6 +4,7 @@ import json
 
 from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.report import html
 
 POD = {"spec": {"containers": [{"name": "mxnet", "image": "i"}]}}
 JOB = {
@@ -49,6 +50,16 @@ def test_a_run_has_its_replicas_in_order_and_its_times():
     assert [replica.label for replica in run.replicas] == ["scheduler-0", "worker-0", "worker-1"]
     assert (run.state, run.duration_s, run.replicas[0].seconds) == ("Succeeded", 12.0, 10.0)
     assert run.message == "MXJob digits is successfully completed."
+
+
+def test_the_rank_of_the_worker_whose_log_was_read_is_in_the_table():
+    training = TrainingLog()
+    training.take("INFO:root:Epoch[0] Train-accuracy=0.5")
+    assert "(rank" not in html(run_of(JOB, [pod("worker", 0)], training))
+    training.take("INFO:root:Node[1] Epoch[1] Train-accuracy=0.6")
+    page = html(run_of(JOB, [pod("worker", 0), pod("worker", 1)], training))
+    assert "worker-0 (rank 1)</th>" in page
+    assert "worker-1</th>" in page
 
 
 def test_what_was_ended_after_its_job_is_stopped_not_failed():

@@ -39,7 +39,7 @@ class TestEveryWait:
         assert row[heading.index("MESSAGE")].startswith(f"{WORDS} {condition_type}")
 
     def test_by_describe(self, condition_type: str, capsys: pytest.CaptureFixture[str]) -> None:
-        write_description(waiting_job(condition_type), JobDetails([], [], None, [], []))
+        write_description(waiting_job(condition_type), JobDetails([], [], None, [], [], {}))
         assert f"{WORDS} {condition_type}" in capsys.readouterr().out
 
     def test_by_the_page_of_a_job(self, condition_type: str) -> None:

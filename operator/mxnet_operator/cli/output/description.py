@@ -34,6 +34,8 @@ class JobDetails:
     """The last lines of its log."""
     files: list[str]
     """Where what the job wrote is."""
+    ranks: dict[str, int]
+    """Ranks of workers by pod, where their logs tell."""
 
 
 def write_description(job: dict[str, Any], details: JobDetails) -> None:
@@ -41,7 +43,7 @@ def write_description(job: dict[str, Any], details: JobDetails) -> None:
     _write_summary(job)
     _write_spec(job)
     _write_conditions(job)
-    _write_replicas(job, details.replicas)
+    _write_replicas(job, details)
     _write_events(details.events)
     if details.files:
         _heading("Files")
@@ -124,12 +126,13 @@ def _write_conditions(job: dict[str, Any]) -> None:
     write_table(["TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"], rows, indent=_INDENT)
 
 
-def _write_replicas(job: dict[str, Any], states: list[ReplicaState]) -> None:
+def _write_replicas(job: dict[str, Any], details: JobDetails) -> None:
     _heading("Replicas")
+    states = details.replicas
     if states:
         shown = [*[one for one in states if one.has_failed], *[one for one in states if not one.has_failed]]
         kept = {one.pod for one in shown[:MOST_REPLICAS]}
-        rows = [_replica_row(one) for one in states if one.pod in kept]
+        rows = [_replica_row(one, details.ranks.get(one.pod)) for one in states if one.pod in kept]
         heading = ["POD", "PHASE", "STATE", "EXIT CODE", "SINCE", "NODE", "WHY"]
         write_table(heading, rows, indent=_INDENT)
     left_out, missing = max(0, len(states) - MOST_REPLICAS), len(replicas(job)) - len(states)
@@ -139,9 +142,10 @@ def _write_replicas(job: dict[str, Any], states: list[ReplicaState]) -> None:
         data_console().print(f"{_INDENT}{missing} of {len(replicas(job))} replicas have no pod")
 
 
-def _replica_row(one: ReplicaState) -> list[str]:
+def _replica_row(one: ReplicaState, rank: int | None) -> list[str]:
+    pod = one.pod if rank is None else f"{one.pod} (rank {rank})"
     code = "" if one.exit_code is None else str(one.exit_code)
-    return [one.pod, one.phase, one.state, code, since(one.since), one.node, one.summary]
+    return [pod, one.phase, one.state, code, since(one.since), one.node, one.summary]
 
 
 def _write_events(events: list[dict[str, Any]]) -> None:
