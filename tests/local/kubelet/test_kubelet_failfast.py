@@ -84,6 +84,13 @@ async def test_a_gang_that_does_not_fail_passes_the_exit_barrier(mxnet_node):
     assert await mxnet_node.log("worker-1") == "pulled [2.0, 2.0]\n"
 
 
+async def test_a_script_whose_globals_mxnet_keeps_ends_as_it_should(mxnet_node):
+    """By itself its KVStore outlives the interpreter, and a thread of it aborts the finished training with 134."""
+    await start_gang(mxnet_node, "mx.metric.register(type('Own', (mx.metric.EvalMetric,), {'k': lambda self: kv}))")
+    for name in ("worker-0", "worker-1", "server-0", "scheduler-0"):
+        assert terminated(await mxnet_node.ended(name))["exitCode"] == 0
+
+
 # Without MXNet: a module of that name is all that the hook looks for.
 
 

@@ -1,5 +1,6 @@
 """Ends a failing MXNet worker at once, with its exit code: by itself it would wait in the KVStore's exit barrier for ever.
 And lets a replica that is a container's first process end on SIGTERM, which it would ignore.
+And frees KVStores that would outlive the interpreter: their threads abort a finished training with 134.
 And carries a result that is longer than Kubernetes keeps in the log (MXJOB_RESULT_FILE says where the result is).
 
 Python runs it at start-up, because its folder comes first in PYTHONPATH. Python 2.7 to 3.13, CPython, any image: so
@@ -145,6 +146,15 @@ def leave_on_failure():
         # The outermost frame of an interactive or library's own report has a caller; the interpreter's has none.
         if not codes and traceback is not None and traceback.tb_frame.f_back is None:
             leave(code_of(sys.last_type))
+        free_kvstores()
+
+    def free_kvstores():
+        # A class of the script that is registered in MXNet keeps the script's globals, so nothing else would free them.
+        kind = getattr(sys.modules.get("mxnet.kvstore"), "KVStore", None)
+        for each in gc.get_objects() if kind is not None and os.getpid() == me else ():
+            if issubclass(type(each), kind) and getattr(each, "handle", None):
+                handle, each.handle = each.handle, None  # which MXNet frees without an effect
+                sys.modules["mxnet.base"]._LIB.MXKVStoreFree(handle)
 
     class WatchedCode(object):
         """The attribute `code` as it was, but for who reads it when nobody has caught the exception."""
