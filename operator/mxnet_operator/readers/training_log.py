@@ -229,7 +229,8 @@ class TrainingLog:
         held_out = series.get("validation_accuracy") or series.get("test_accuracy") or []
         validated = [value for value in held_out if value is not None]
         accuracy = {"accuracy": validated[-1]} if validated and math.isfinite(validated[-1]) else {}
-        return {"epochs": epochs[-1] + 1, **accuracy, **series}
+        # A log that begins with epoch 1 counts from 1, more often than it is of a training resumed after its first.
+        return {"epochs": epochs[-1] + (epochs[0] != 1), **accuracy, **series}
 
     def _add_speed(self, epoch: int, samples_per_second: float | None) -> None:
         if samples_per_second is not None and math.isfinite(samples_per_second):

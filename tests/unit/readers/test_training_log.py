@@ -213,3 +213,9 @@ def test_the_log_of_a_gluon_script_is_a_history_too():
         "test_accuracy": [0.4, 0.7],
         "samples_per_second": [800.0, None],
     }
+
+
+@pytest.mark.parametrize(("first", "epochs"), [(0, 3), (1, 3), (5, 8)])
+def test_epochs_are_counted_whether_a_script_begins_with_0_or_1_or_goes_on_later(first, epochs):
+    log = log_of(*(f"Epoch[{epoch}] Train-accuracy=0.5" for epoch in range(first, first + 3)))
+    assert log.history()["epochs"] == epochs
