@@ -84,6 +84,16 @@ def test_a_folder_is_copied_with_its_links(finished, tmp_path):
     assert (tmp_path / "run/last").readlink().as_posix() == "logs/a"
 
 
+def test_without_a_path_all_new_files_are_copied_and_nothing_of_the_image(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done/worker-1", str(tmp_path / "new"))
+
+    assert done.returncode == 0, done.stderr
+    found = {str(each.relative_to(tmp_path / "new")) for each in (tmp_path / "new").rglob("*") if not each.is_dir()}
+    assert found == {"my model-0001.params", "only-1", "run/logs/a", "run/last"}
+    again = finished.mxjob("cp", "cp-done/worker-1", str(tmp_path / "new"))
+    assert (again.returncode, "nothing is overwritten" in again.stderr) == (1, True)
+
+
 def test_a_link_is_followed_and_the_copy_has_its_name(finished, tmp_path):
     done = finished.mxjob("cp", "cp-done:run/last", str(tmp_path))
 
@@ -115,7 +125,7 @@ def test_a_file_that_exists_is_never_overwritten(finished, tmp_path):
         ("cp-done:nope", 1, "worker-0 has no nope\nnewest in its working directory: "),
         ("cp-done:/etc/hostname", 1, "worker-0 has no /etc/hostname"),
         ("cp-done/worker-2:a", 2, "has no replica worker-2\nit has worker-0, worker-1"),
-        ("cp-done", 2, "is not JOB[/REPLICA]:PATH"),
+        ("cp-done:", 2, "is not JOB[/REPLICA][:PATH]"),
         ("nope:a", 1, "no MXJob nope in namespace default"),
     ],
 )
@@ -133,7 +143,7 @@ def test_what_can_not_be_copied_is_said_so_and_copies_nothing(finished, tmp_path
     [
         (["my mnist.params"], "my mnist.params\n  mxjob cp 'cp-named/worker-0:my mnist.params' .\n"),
         (["out/a", "out/b"], "out/a, out/b\n  mxjob cp cp-named/worker-0:out .\n"),
-        (["a", "out/b"], "a, out/b\n  mxjob cp cp-named/worker-0:. cp-named-worker-0\n"),
+        (["a", "out/b"], "a, out/b\n  mxjob cp cp-named/worker-0 cp-named-worker-0\n"),
     ],
 )
 def test_run_and_report_name_the_new_files_and_run_how_to_copy_them(local_cluster, tmp_path, written, told):
@@ -162,6 +172,17 @@ def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_clust
     assert (out / "last").readlink().as_posix() == "a/b/m 1.params"
 
 
+def test_a_run_that_takes_too_long_brings_home_what_was_written_so_far(local_cluster, tmp_path):
+    script = "import time; open('m.params', 'w').close(); print('saved', flush=True); time.sleep(1000)"
+    options = ["--output", str(tmp_path / "out"), "--timeout", "4s"]
+
+    done = run(local_cluster, tmp_path, "cp-slow", script, *options)
+
+    assert done.returncode == 124, done.stderr
+    assert (tmp_path / "out/worker-0/m.params").exists(), done.stderr
+    assert f"files: {tmp_path / 'out/worker-0'}\n" in done.stderr
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("copied", [False, True])
 def test_a_job_that_wrote_nothing_says_so(local_cluster, tmp_path, copied):
@@ -170,7 +191,7 @@ def test_a_job_that_wrote_nothing_says_so(local_cluster, tmp_path, copied):
     local_cluster.mxjob("delete", "cp-nothing")
 
     assert done.returncode == 0, done.stderr
-    assert "files: nothing was kept\n" in done.stderr
+    assert "files: the replicas wrote none\n" in done.stderr
 
 
 def test_output_into_a_folder_with_files_is_refused_before_the_job_is_created(local_cluster, tmp_path):

@@ -43,7 +43,7 @@ def test_a_job_that_succeeds_exits_with_0_its_log_on_stdout_and_its_progress_on_
     lines = done.stderr.splitlines()
     assert lines[0] == "MXJob run-good created in namespace default"
     assert lines[-3].startswith("run-good: Succeeded (worker 1/1) after ")
-    assert lines[-2] == "files: nothing was kept"
+    assert lines[-2] == "files: the replicas wrote none"
     assert lines[-1].startswith("MXJob run-good is successfully completed. (")
     assert "\x1b" not in done.stderr
 

@@ -19,6 +19,8 @@ CONTAINER: Final = "mxnet"
 """Container whose exit decides about its replica; every template has one, as in kubeflow/mxnet-operator."""
 OUTPUT_VARIABLE: Final = "MXJOB_OUTPUT_DIR"
 """Variable of every replica: the folder for what it writes, by default its working directory."""
+OUTPUT_MARK: Final = ".mxjob-output"
+"""File in a folder that `mxjob run --output` made or took: such a folder is no part of a script's image."""
 PORT_NAME: Final = "mxjob-port"
 DEFAULT_PORT: Final = 9091
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from mxnet_operator.readers.volumes import NOTHING_KEPT
 from mxnet_operator.report import curve, timeline, tuning
 from mxnet_operator.report.document import document, message, scrolled, section, table
 from mxnet_operator.report.run import Replica, Run, Tuning
@@ -101,7 +100,7 @@ def _files(run: Run) -> str:
     if run.files is None:
         return '<section id="files" hidden></section>'
     lines = "".join(f"<li><code>{escape(each)}</code></li>" for each in run.files)
-    return section("files", "Files", f"<ul>{lines}</ul>" if lines else f'<p class="quiet">{NOTHING_KEPT}.</p>')
+    return section("files", "Files", f"<ul>{lines}</ul>" if lines else '<p class="quiet">None were kept.</p>')
 
 
 def _timeline(run: Run) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mxnet_operator.api.names import OUTPUT_MARK
 from mxnet_operator.local.images import BASE_IMAGE, ImageError, ImageStore, take_snapshot
 from mxnet_operator.local.images.folder import LIMIT_BYTES
 from mxnet_operator.local.images.store import KEPT_SNAPSHOTS
@@ -51,6 +52,15 @@ def test_a_dockerignore_counts_alone_and_what_is_left_out_is_named_by_its_entry(
     snapshot = take_snapshot(folder)
     assert "train.py" in snapshot.files
     assert (snapshot.left_out, snapshot.rules) == (("data",), ".dockerignore")
+
+
+def test_what_an_earlier_run_brought_home_is_no_part_of_the_image(folder):
+    (folder / "out" / "worker-0").mkdir(parents=True)
+    (folder / "out" / "worker-0" / "m.params").touch()
+    assert "out/worker-0/m.params" in take_snapshot(folder).files
+    (folder / "out" / OUTPUT_MARK).touch()
+    taken = take_snapshot(folder)
+    assert not [each for each in (*taken.files, *taken.folders) if each.startswith("out")]
 
 
 def test_a_folder_of_data_is_refused_with_its_name_and_what_leaves_it_out(folder):

@@ -79,6 +79,7 @@ async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
     [
         (["logs", "digit"], "no MXJob digit in namespace default\ndid you mean digits?"),
         (["describe", "mxjob/digit"], "no MXJob mxjob/digit in namespace default\ndid you mean digits?"),
+        (["logs", "digits/worker-1"], "for its log: mxjob logs digits --replica worker-1"),
         (["get", "-n", "nosuch"], "there is no namespace nosuch; list all jobs: mxjob get -A"),
         (["get", "--context", "prod"], "no context prod: the contexts are test"),
     ],

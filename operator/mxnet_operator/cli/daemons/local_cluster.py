@@ -5,6 +5,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -13,7 +14,7 @@ import msgspec
 from rich.text import Text
 
 from mxnet_operator.api.printable import printable
-from mxnet_operator.cli.daemons.home import usable_home
+from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.terminal import message_console, say
@@ -88,7 +89,7 @@ def ensure_running() -> None:
             return
     say("no other cluster is chosen: starting the local cluster; stop it with: mxjob local down")
     with contextlib.suppress(AlreadyRunningError):  # another command was faster
-        _start_detached(ClusterOptions(), Policy())
+        _start_detached(ClusterOptions(), Policy(first_backoff=timedelta(seconds=RESTART_BACKOFF)))
 
 
 def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:

@@ -99,7 +99,9 @@ def check_output(output: Path) -> None:
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
-        is_empty = not any(output.iterdir())
+        is_empty = all(each.name == names.OUTPUT_MARK for each in output.iterdir())
+        if is_empty:
+            (output / names.OUTPUT_MARK).touch()
     except OSError as error:
         raise CommandError(f"--output {output}: {error.strerror or error}", code=Exit.USAGE) from error
     if not is_empty:
@@ -124,10 +126,18 @@ class Written(NamedTuple):
         return f"{self.replica} wrote {', '.join(self.files[:_MOST_NAMES])}{more}"
 
     def copy_command(self, job: str) -> str:
-        """Return the command that copies them."""
+        """Return the command that copies them, and nothing of the image."""
         tops = {each.partition("/")[0] for each in self.files}
-        path, destination = (tops.pop(), ".") if len(tops) == 1 else (".", f"{job}-{self.replica}")
-        return f"mxjob cp {shlex.quote(f'{job}/{self.replica}:{path}')} {destination}"
+        if len(tops) > 1:
+            return f"mxjob cp {job}/{self.replica} {job}-{self.replica}"
+        return f"mxjob cp {shlex.quote(f'{job}/{self.replica}:{tops.pop()}')} ."
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy them into a folder, as they lie in the working directory; OSError where that fails."""
+        for name in self.files:
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy(self.folder / name, target, follow=False)
 
 
 def written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list[Written]:
@@ -148,10 +158,7 @@ def bring_home(job: dict[str, Any], replicas_wrote: list[Written], output: Path)
     folders = [output / each.replica for each in replicas_wrote]
     try:
         for each, folder in zip(replicas_wrote, folders, strict=True):
-            for name in each.files:
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                copy(each.folder / name, target, follow=False)
+            each.copy_to(folder)
     except OSError as error:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)

@@ -17,7 +17,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
-from mxnet_operator.cli.running.local_files import Written, bring_home, check_output, claim_folder, is_local, written
+from mxnet_operator.cli.running.local_files import Written, bring_home, claim_folder, is_local, written
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.follow_logs import LogFollower
@@ -89,8 +89,6 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
 
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
-            if options.output is not None:
-                await asyncio.to_thread(check_output, options.output)
             beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
             following = asyncio.create_task(_follow_begun(client, beginning, options, record))
             await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -104,6 +102,8 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
                 found = await find_job_of(client, manifest, target)
                 if found is not None and ours(found):
                     record.seen(found)
+            if options.output is not None and options.on_interrupt is OnInterrupt.DELETE and options.workflow is None:
+                await _bring_before_deletion(client, record, options.output)
             if not interrupted.done():
                 why = f"not finished after {elapsed_text(options.timeout or 0)}"
                 await part(client, record, options.on_interrupt, why, ours)
@@ -226,6 +226,16 @@ async def _written(client: "Client", job: dict[str, Any]) -> list[Written]:
     return await asyncio.to_thread(written, job, pods)
 
 
+async def _bring_before_deletion(client: "Client", record: Record, output: Path) -> None:
+    """Copy what an interrupted job has written so far; whatever fails is said, and the job is deleted."""
+    if record.job is None:
+        return
+    try:
+        await _bring_files(client, record.job, await _written(client, record.job), output)
+    except CommandError as error:
+        say(error.message)
+
+
 async def _bring_files(
     client: "Client", job: dict[str, Any], replicas_wrote: list[Written], output: Path | None
 ) -> None:
@@ -243,7 +253,7 @@ async def _bring_files(
         folder = f" ({claim_folder(job['metadata']['namespace'], volume.name)})" if in_cluster else ""
         say(f"files: {volume}{folder}")
     if not replicas_wrote and not volumes:
-        say("files: nothing was kept" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
+        say("files: the replicas wrote none" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
 
 
 async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path) -> None:

@@ -138,6 +138,13 @@ def credentials_of(target: Target) -> "Credentials":
         try:
             return load_credentials(running_local(target) or target.kubeconfig, target.context)
         except NoKubeconfigError as error:
+            if (files := local_files()) is not None and files.state.exists():
+                raise CommandError(
+                    "the local cluster is stopped, its jobs are gone with it, and no other cluster is chosen",
+                    hint="start it: mxjob local up --detach; or choose another: --kubeconfig FILE; "
+                    "files of its last jobs: mxjob cp JOB:PATH .",
+                    code=Exit.API,
+                ) from error
             raise CommandError(
                 str(error), hint="or start the cluster on this machine: mxjob local up --detach", code=Exit.API
             ) from error

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import difflib
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.kinds import ALL, LEGACY, Kind
+from mxnet_operator.api.names import REPLICA_TYPES
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 Job = dict[str, Any]
+
+_REPLICA: Final = re.compile(rf"(?:{'|'.join(REPLICA_TYPES)})-\d+", re.IGNORECASE)
 
 
 def type_name(kind: Kind) -> str:
@@ -32,6 +36,12 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
     type_given, slash, bare = name.rpartition("/")
     if not bare:
         raise CommandError("a job's name can't be empty", hint="list all jobs: mxjob get", code=Exit.USAGE)
+    if slash and _REPLICA.fullmatch(bare):
+        raise CommandError(
+            f"{name} names a replica, which this command takes as an option, if at all",
+            hint=f"for its log: mxjob logs {type_given} --replica {bare}",
+            code=Exit.USAGE,
+        )
     kinds = _kinds_named(type_given) if slash else ALL
     if not is_path_segment(bare):
         raise job_not_found(namespace, name)

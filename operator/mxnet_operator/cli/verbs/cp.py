@@ -15,7 +15,14 @@ from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.cluster_files import copy_from_cluster
-from mxnet_operator.cli.running.local_files import container_paths, copy, exists, is_local, paths_of_earlier_run
+from mxnet_operator.cli.running.local_files import (
+    Written,
+    container_paths,
+    copy,
+    exists,
+    is_local,
+    paths_of_earlier_run,
+)
 from mxnet_operator.cli.server.connection import Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import PODS, main_replica, pod_name, pod_selector, pods_of, replicas
@@ -31,11 +38,13 @@ EXAMPLES = """
 
   mxjob cp digits/worker-1:checkpoints ./checkpoints
 
+  mxjob cp digits/worker-1 ./new-files
+
 [bold]Exit codes[/]  0 copied · 1 no such job or file, or the destination exists · 2 usage ·
 3 API server unreachable, or rejects it
 """
 
-_SOURCE: Final = re.compile(r"(?P<job>[^/:]+)(?:/(?P<replica>[^/:]+))?:(?P<path>.+)", re.DOTALL)
+_SOURCE: Final = re.compile(r"(?P<job>[^/:]+)(?:/(?P<replica>[^/:]+))?(?::(?P<path>.+))?", re.DOTALL)
 _MOST_NAMES: Final = 10
 _MAIN: Final = ("worker-0", "tuner-0")
 """The replica that is meant where none is named, which a job that is gone can't tell."""
@@ -46,6 +55,7 @@ class _Source:
     job: str
     replica: str | None
     path: str
+    """Empty for all new files."""
 
 
 @asks_server
@@ -55,9 +65,9 @@ async def cp(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="JOB[/REPLICA]:PATH",
+            metavar="JOB[/REPLICA][:PATH]",
             help="File or folder of a replica, by default of worker-0 or tuner-0. A relative path starts in the "
-            "replica's working directory.",
+            "replica's working directory. Without a path, on the local cluster: all new files there.",
             show_default=False,
         ),
     ],
@@ -95,6 +105,8 @@ async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destin
     pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
     replica = _replica(job, wanted)
     if not is_local(client.server):
+        if not wanted.path:
+            raise CommandError("new files are known on the local cluster only", hint=f"name a path: {wanted.job}:PATH")
         final = _final(destination, PurePosixPath(posixpath.normpath(wanted.path)).name or replica)
         await copy_from_cluster(client, job, replica, wanted.path, final, pods=pods)
         return f"{replica}:{wanted.path} to {final}"
@@ -105,6 +117,8 @@ async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destin
 
 
 async def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:
+    if not wanted.path:
+        return await asyncio.to_thread(_copy_new, replica, paths[replica], destination)
     real = paths[replica].real(wanted.path)
     if real is None or not exists(real):
         raise _no_file(replica, wanted.path, paths)
@@ -128,11 +142,11 @@ def _parsed(text: str) -> _Source:
     match = _SOURCE.fullmatch(text)
     if match is None:
         raise CommandError(
-            f"{text!r} is not JOB[/REPLICA]:PATH",
+            f"{text!r} is not JOB[/REPLICA][:PATH]",
             hint="such as digits:model-0005.params, digits/worker-1:model-0005.params or digits:.",
             code=Exit.USAGE,
         )
-    return _Source(match["job"], match["replica"], match["path"])
+    return _Source(match["job"], match["replica"], match["path"] or "")
 
 
 def _replica(job: dict[str, Any], wanted: _Source) -> str:
@@ -162,6 +176,20 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
     entries = sorted(folder.iterdir(), key=lambda each: each.lstat().st_mtime, reverse=True) if folder else []
     newest = ", ".join(each.name for each in entries[:_MOST_NAMES])
     return CommandError(f"{replica} has no {path}", hint=f"newest in its working directory: {newest}" if newest else "")
+
+
+def _copy_new(replica: str, paths: "ContainerPaths", destination: Path) -> str:
+    """Copy all new files of a replica into a folder that doesn't exist."""
+    new = Written(replica, Path(paths.working_directory), paths.new_files())
+    if exists(destination):
+        raise CommandError(f"{destination} exists, and nothing is overwritten", hint="name a new folder")
+    if not new.files:
+        raise CommandError(f"{replica} wrote no files into its working directory")
+    try:
+        new.copy_to(destination)
+    except OSError as error:
+        raise CommandError(f"the files can't be copied to {destination}: {error.strerror or error}") from error
+    return f"{len(new.files)} new files of {replica} to {destination}"
 
 
 def _copy(real: Path, destination: Path) -> Path:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.daemons.home import usable_home
+from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.verbs import images
@@ -107,7 +107,7 @@ def up(  # noqa: PLR0917 - options
             max=600.0,
             help="Seconds before the first restart of a job; doubles with each further one.",
         ),
-    ] = 1.0,
+    ] = RESTART_BACKOFF,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.

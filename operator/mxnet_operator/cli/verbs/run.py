@@ -25,6 +25,7 @@ from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.images import add_folder
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
+from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.running.script import Script, job_prefix, missing_package, needs_image
@@ -295,6 +296,8 @@ def run(
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         write_line(dump_all([*objects, with_output_folders(job) if output_in_claim else job]).rstrip("\n"))
         return
+    if output is not None:
+        check_output(output)
     go_on_unread()  # a job is more than its log
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()

@@ -15,6 +15,7 @@ from typing import Final
 
 from pathspec import GitIgnoreSpec, PathSpec
 
+from mxnet_operator.api import names
 from mxnet_operator.local.images.folder import IGNORED, LIMIT_BYTES
 from mxnet_operator.local.images.uv_process import ImageError
 
@@ -183,6 +184,8 @@ def _entries(
         is_folder = entry.is_dir(follow_symlinks=False)
         if not (is_folder or entry.is_symlink() or entry.is_file()):
             continue  # sockets, devices
+        if is_folder and Path(entry, names.OUTPUT_MARK).exists():
+            continue  # what an earlier run brought home
         name, never = f"{inside}{entry.name}", entry.name in IGNORED
         is_left_out = never or ignore.match(name, is_folder=is_folder)
         yield name, entry, is_left_out
