@@ -146,7 +146,8 @@ def leave_on_failure():
         # The outermost frame of an interactive or library's own report has a caller; the interpreter's has none.
         if not codes and traceback is not None and traceback.tb_frame.f_back is None:
             leave(code_of(sys.last_type))
-        free_kvstores()
+        if not codes:  # after a failure it would wait for the others, for ever
+            free_kvstores()
 
     def free_kvstores():
         # A class of the script that is registered in MXNet keeps the script's globals, so nothing else would free them.
