@@ -45,9 +45,8 @@ def _waits(condition: Mapping[str, Any]) -> bool:
 
 
 def _line(condition: Mapping[str, Any]) -> str:
-    """Return the first line of a condition's message; a failure's goes on with the end of a log."""
     message = str(condition.get("message") or condition.get("reason") or condition.get("type") or "")
-    return next((line.strip().removesuffix(":") for line in message.splitlines() if line.strip()), "")
+    return conditions.in_a_line(message).removesuffix(":")
 
 
 def _of_suspended(job: Mapping[str, Any], found: list[Mapping[str, Any]]) -> tuple[str, ...]:
