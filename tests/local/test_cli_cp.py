@@ -49,12 +49,14 @@ def test_the_first_worker_is_the_default_and_the_copy_may_get_another_name(finis
     assert (tmp_path / "new").read_text() == "weights of 0"
 
 
-def test_describe_names_the_ranks_that_logs_tell_and_what_each_replica_wrote(finished):
+def test_describe_and_logs_name_the_ranks_that_logs_tell_and_describe_what_each_replica_wrote(finished):
     shown = finished.mxjob("describe", "cp-done").stdout
     files = shown.partition("\nFiles:\n")[2].splitlines()
 
     assert "cp-done-worker-0 (rank 1)" in shown
     assert "cp-done-worker-1 (rank 0)" in shown
+    logs = finished.mxjob("logs", "cp-done", "--replica", "all").stdout
+    assert "[worker-0 (rank 1)] INFO:root:Node[1] Epoch[0]" in logs
 
     assert files[0] == "  worker-0 wrote my model-0001.params, only-0, run/last, run/logs/a"
     assert files[1].startswith("  worker-1 wrote ")

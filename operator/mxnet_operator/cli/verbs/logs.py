@@ -16,6 +16,7 @@ from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, main_replica, pod_name, pods_of, replicas
 from mxnet_operator.readers.pods import has_log, why_not_started
+from mxnet_operator.readers.training_log import rank_in
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -121,13 +122,16 @@ async def _until_ended(client: "Client", job: dict[str, Any]) -> None:
 
 
 class _Writer:
-    """Writer of one log; with a `prefix`, for mixed logs, it writes whole lines."""
+    """Writer of one log; with a `prefix`, for mixed logs, it writes whole lines, and the rank once the log told it."""
 
     def __init__(self, prefix: str, *, raw: bool) -> None:
         self._prefix = prefix
         self._raw = raw
+        self._rank: int | None = None
 
     def __call__(self, piece: str) -> None:
+        if self._prefix and self._rank is None and (rank := rank_in(piece)) is not None:
+            self._prefix, self._rank = self._prefix.replace("]", f" (rank {rank})]"), rank
         if self._prefix and not piece.endswith("\n"):
             piece += "\n"
         write_log(piece, self._prefix, raw=self._raw)
