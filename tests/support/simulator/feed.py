@@ -53,11 +53,6 @@ class Feed:
             self.position = self._store.storage.revision
             self.cache.advance(str(self.position))
 
-    @property
-    def lag(self) -> int:
-        """Events not heard yet."""
-        return len(self._store.storage.journal(self._resource).since(self.position))
-
     def _put(self, key: str, obj: Object) -> None:
         item = self._project(msgspec.Raw(msgspec.json.encode(obj)))
         if item is None:
