@@ -77,8 +77,11 @@ async def bring_home_from_claim(client: "Client", job: Object, output: Path) -> 
         CommandError: they can't be copied; `output` is left without any of them.
     """
     name = job["metadata"]["name"]
-    replica = next(each for each in replicas(job) if _folder_mount(job, each) is not None)
-    claim = {"name": (_folder_mount(job, replica) or {})["name"], "mountPath": _FOLDER, "readOnly": True}
+    mounts = {each: mount for each in replicas(job) if (mount := _folder_mount(job, each)) is not None}
+    if not mounts:
+        raise CommandError(f"job {name} was created without --output, and has no folder in a claim for it")
+    replica, mount = next(iter(mounts.items()))
+    claim = {"name": mount["name"], "mountPath": _FOLDER, "readOnly": True}
     by_pod = {pod_name(name, each): each for each in replicas(job)}
     there = f'cd {_FOLDER} && exec tar -cf - -- $(ls -d "$@" 2>/dev/null)'
     draft = output / f".{name}.part"
