@@ -177,6 +177,12 @@ def pod_selector(job: dict[str, Any]) -> dict[str, str]:
     return {"labelSelector": f"{names.LABEL_JOB_NAME}={job['metadata']['name']}"}
 
 
+async def read_pods(client: "Client", job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read the pods that belong to this job."""
+    found = await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job))
+    return pods_of(job, found["items"])
+
+
 async def job_versions(
     client: "Client", job: dict[str, Any], *, retry_timeout: float = RETRY_SECONDS
 ) -> AsyncGenerator[dict[str, Any]]:

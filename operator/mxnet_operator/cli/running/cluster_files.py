@@ -102,7 +102,7 @@ async def copy_from_cluster(
         CommandError: there is no such file, or it can't be copied.
     """
     pod = next((each for each in pods if each["metadata"]["name"] == pod_name(job["metadata"]["name"], replica)), None)
-    mounts = [] if pod is not None and _is_running(pod) else _claim_mounts(job, replica, path)
+    mounts = [] if pod is not None and replica_state(pod).state == "Running" else _claim_mounts(job, replica, path)
     parent, last = posixpath.split(posixpath.normpath(path))
     command = ["tar", "-C", parent or ".", "-cf", "-", "--", last]
     draft = final.with_name(f".{final.name}.part")
@@ -250,7 +250,3 @@ def _template(job: Object, replica: str) -> Object:
 def _main_container(spec: Object) -> Object:
     found: Object = next(each for each in spec["containers"] if each["name"] == names.CONTAINER)
     return found
-
-
-def _is_running(pod: Object) -> bool:
-    return replica_state(pod).state == "Running"

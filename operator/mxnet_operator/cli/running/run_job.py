@@ -30,11 +30,11 @@ from mxnet_operator.client.jobs import (
     job_versions,
     main_replica,
     pod_selector,
-    pods_of,
+    read_pods,
 )
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.readers.pods import ENDED
-from mxnet_operator.readers.volumes import NOTHING_KEPT, kept_volumes
+from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -222,8 +222,7 @@ async def _written(client: "Client", job: dict[str, Any]) -> list[Written]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
-    pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
-    return await asyncio.to_thread(written, job, pods)
+    return await asyncio.to_thread(written, job, await read_pods(client, job))
 
 
 async def _bring_before_deletion(client: "Client", record: Record, output: Path) -> None:
@@ -249,7 +248,7 @@ async def _bring_files(
         for each in replicas_wrote:
             say(f"files: {each}\n  {each.copy_command(job['metadata']['name'])}")
     for volume in volumes:
-        in_cluster = is_here and volume.source == "claim"
+        in_cluster = is_here and volume.source == CLAIM
         folder = f" ({claim_folder(job['metadata']['namespace'], volume.name)})" if in_cluster else ""
         say(f"files: {volume}{folder}")
     if not replicas_wrote and not volumes:

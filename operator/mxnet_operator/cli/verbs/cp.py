@@ -25,7 +25,7 @@ from mxnet_operator.cli.running.local_files import (
 )
 from mxnet_operator.cli.server.connection import Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job
-from mxnet_operator.client.jobs import PODS, main_replica, pod_name, pod_selector, pods_of, replicas
+from mxnet_operator.client.jobs import main_replica, pod_name, read_pods, replicas
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -102,7 +102,7 @@ async def cp(
 
 async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destination: Path) -> str:
     """Copy the file of a job that the server has; return what was copied where."""
-    pods = pods_of(job, (await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job)))["items"])
+    pods = await read_pods(client, job)
     replica = _replica(job, wanted)
     if not is_local(client.server):
         if not wanted.path:

@@ -13,7 +13,7 @@ from mxnet_operator.cli.server.connection import JobNameArgument, Target, connec
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.job_events import job_events
-from mxnet_operator.client.jobs import PODS, pod_selector, pods_of
+from mxnet_operator.client.jobs import read_pods
 from mxnet_operator.readers.training_log import rank_in
 from mxnet_operator.readers.volumes import kept_volumes
 
@@ -36,13 +36,13 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
     """Show a job in full, with its replicas, events and files, and the last log lines of the first failed replica."""
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
-        pods = await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job))
-        states = in_order([replica_state(pod) for pod in pods_of(job, pods["items"])])
+        pods = await read_pods(client, job)
+        states = in_order([replica_state(pod) for pod in pods])
         events = await job_events(client, job)
         failed = first_failed(states)
         lines = [] if failed is None else await _last_lines(client, job, failed)
         ranks = await _ranks(client, job, states)
-        new = await asyncio.to_thread(written, job, pods_of(job, pods["items"])) if is_local(client.server) else []
+        new = await asyncio.to_thread(written, job, pods) if is_local(client.server) else []
     files = [*map(str, new), *map(str, kept_volumes(job))]
     write_description(job, JobDetails(states, events, failed, lines, files, ranks))
     return Exit.OK
