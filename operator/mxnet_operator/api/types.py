@@ -113,6 +113,30 @@ class ExitCodes(ApiStruct, frozen=True, kw_only=True):
     ] = ()
 
 
+class Resume(ApiStruct, frozen=True, kw_only=True):
+    """Resume lets a new attempt go on from the newest complete checkpoint of the attempts before.
+
+    Not in training-operator 1.8.1.
+    """
+
+    checkpoint: Annotated[
+        Annotated[str, Meta(max_length=1024, pattern=r"\{epoch\}")] | None,
+        Meta(
+            description="checkpoint is the path of a checkpoint, in which {epoch} stands for its number, {rank} for the"
+            " rank of each Worker, {-rank} for the same after a dash and nothing for rank 0, and {--name} for the value"
+            " of the script's option --name. Defaults to what MXNet's fit.py writes:"
+            " {--model-prefix}{-rank}-{epoch}.params.",
+        ),
+    ] = None
+    args: Annotated[
+        Annotated[tuple[str, ...], Meta(max_length=64)] | None,
+        Meta(
+            description="args are appended to the script's arguments, {epoch} replaced. Defaults to --load-epoch"
+            " {epoch} without a checkpoint of your own, else to none.",
+        ),
+    ] = None
+
+
 class RunPolicy(ApiStruct, frozen=True, kw_only=True):
     """RunPolicy describes how the job as a whole runs, is retried, ends and is cleaned up."""
 
@@ -174,6 +198,14 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
             " where MXNet would hang. Defaults to true. Not in training-operator 1.8.1."
         ),
     ] = None
+    stall_timeout_seconds: Annotated[
+        Annotated[int, Meta(ge=1, extra_json_schema=_INT32)] | None,
+        Meta(
+            description="stallTimeoutSeconds is the time in seconds after which a Worker that uses no CPU and writes"
+            " nothing exits with 138. Not in training-operator 1.8.1."
+        ),
+    ] = None
+    resume: Resume | None = None
     placement: Annotated[
         Literal["Pack", "Exclusive"] | None,
         Meta(

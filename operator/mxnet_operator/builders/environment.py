@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.replica_types import TYPES
-from mxnet_operator.api.types import MXJob, ReplicaSpec
+from mxnet_operator.api.types import MXJob, ReplicaSpec, RunPolicy
 
 _MX_CONFIG: Final = "MX_CONFIG"
 _LONGEST_VARIABLE: Final = 128 * 1024
@@ -22,7 +22,12 @@ LONGEST_MX_CONFIG: Final = _LONGEST_VARIABLE - len(f"{_MX_CONFIG}=") - 1 - _REWR
 """Maximum bytes of MX_CONFIG's value, which is ASCII."""
 
 
-def environment(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
+_FIT_CHECKPOINT: Final = "{--model-prefix}{-rank}-{epoch}.params"
+"""What `example/image-classification/common/fit.py` of Apache MXNet 1.x writes, and most scripts after its example."""
+_FIT_ARGUMENTS: Final = ("--load-epoch", "{epoch}")
+
+
+def environment(job: MXJob, replica_type: str, index: int, attempt: int = 0) -> dict[str, str]:
     """Return the environment variables of one replica of a job with defaults."""
     specs = job.spec.mx_replica_specs
     has_scheduler = _count(specs, names.SCHEDULER) > 0
@@ -40,8 +45,22 @@ def environment(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
         variables["DMLC_ROLE"] = role
     if replica_type == names.WORKER:
         variables["DMLC_WORKER_ID"] = str(index)
-        if not job.spec.run_policy.fail_fast:
-            variables["MXJOB_FAILFAST"] = "off"
+        variables |= _for_the_hook(job.spec.run_policy, attempt)
+    return variables
+
+
+def _for_the_hook(policy: RunPolicy, attempt: int) -> dict[str, str]:
+    """Return the variables by which a Worker's hook (`builders/fail_fast`) is told what the job asks for."""
+    variables = {} if policy.fail_fast else {"MXJOB_FAILFAST": "off"}
+    if policy.stall_timeout_seconds is not None:
+        variables["MXJOB_STALL_TIMEOUT"] = str(policy.stall_timeout_seconds)
+    if (resume := policy.resume) is not None:
+        variables["MXJOB_ATTEMPT"] = str(attempt)
+        if attempt > 0:
+            default = _FIT_ARGUMENTS if resume.checkpoint is None else ()
+            args = default if resume.args is None else resume.args
+            found = {"checkpoint": resume.checkpoint or _FIT_CHECKPOINT, "args": args}
+            variables["MXJOB_RESUME"] = json.dumps(found)
     return variables
 
 

@@ -36,7 +36,7 @@ def build_pod(
     template = job.spec.mx_replica_specs[replica_type].template
     metadata = template.get("metadata") or {}
     name = names.replica_name(job.metadata.name, replica_type, index)
-    variables = environment(job, replica_type, index)
+    variables = environment(job, replica_type, index, attempt)
     labels = pod_labels(job, replica_type, index, attempt)
     identity = {names.REPLICA_ANNOTATION: f"{replica_type}/{index}/{attempt}"}
     spec = with_nodes(template["spec"], job, replica_type)

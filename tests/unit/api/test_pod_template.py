@@ -17,7 +17,7 @@ from mxnet_operator.api.validation import unknown_fields, validate
 LARGEST_ANNOTATION = 256 * 1024
 """Bytes of all annotations together (apimachinery); `kubectl apply` keeps a copy of the object in one."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-KUBECTLS = 14 * 1024
+KUBECTLS = 12 * 1024
 """Left for other annotations, and for what we may come to add."""
 
 

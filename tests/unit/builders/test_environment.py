@@ -88,3 +88,18 @@ def test_every_container_has_the_variables() -> None:
 
 def test_fail_fast_can_be_switched_off() -> None:
     assert env(built_pod(make_mxjob().worker(1).run_policy(failFast=False)))["MXJOB_FAILFAST"] == "off"
+
+
+def test_a_worker_is_told_when_it_has_stalled_and_what_it_resumes_from() -> None:
+    own = {"checkpoint": "/m/{epoch}.params"}
+    for resume, attempt, asked in (
+        ({}, 0, None),
+        ({}, 2, {"checkpoint": "{--model-prefix}{-rank}-{epoch}.params", "args": ["--load-epoch", "{epoch}"]}),
+        (own, 1, {**own, "args": []}),
+        ({**own, "args": ["--from={epoch}"]}, 1, {**own, "args": ["--from={epoch}"]}),
+    ):
+        job = make_mxjob().gang().run_policy(resume=resume, stallTimeoutSeconds=60)
+        variables = env(built_pod(job, attempt=attempt))
+        assert (variables["MXJOB_STALL_TIMEOUT"], variables["MXJOB_ATTEMPT"]) == ("60", str(attempt))
+        assert json.loads(variables.get("MXJOB_RESUME", "null")) == asked
+        assert "MXJOB_STALL_TIMEOUT" not in env(built_pod(job, "Server"))

@@ -111,6 +111,14 @@ PlacementOption = Annotated[
     ),
 ]
 BackoffLimitOption = Annotated[int | None, _option("--backoff-limit", help="Retries before the job fails.")]
+ResumeOption = Annotated[
+    bool | None,
+    _option(
+        "--resume",
+        help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as MXNet's"
+        " fit.py does; put it on a --volume or --mount. Other scripts: runPolicy.resume of a manifest.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +143,7 @@ class JobOptions:
     queue_name: str | None
     placement: str | None
     backoff_limit: int | None
+    resume: bool | None
 
     def description(self) -> MXJobDescription | None:
         """Build the description of a job from the options; None where none was given.
@@ -153,6 +162,8 @@ class JobOptions:
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
             given["volumes"] = list({volume["name"]: volume for volume, _ in pairs}.values())
             given["volume_mounts"] = [mount for _, mount in pairs]
+        if given.pop("resume", False):
+            given["run_policy"] = {"resume": {}}
         try:
             return MXJobDescription(**given)
         except DescriptionError as error:

@@ -53,6 +53,7 @@ from mxnet_operator.cli.verbs.job_options import (
     PlacementOption,
     PullSecretOption,
     QueueOption,
+    ResumeOption,
     SecretOption,
     ServersOption,
     ServiceAccountOption,
@@ -140,6 +141,7 @@ def run(
     queue_name: QueueOption = None,
     placement: PlacementOption = None,
     backoff_limit: BackoffLimitOption = None,
+    resume: ResumeOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
     dry_run_format: Annotated[
         _Format | None, typer.Option("-o", help="Format of --dry-run; default: yaml.", show_default=False)
@@ -274,6 +276,7 @@ def run(
         queue_name=queue_name,
         placement=placement,
         backoff_limit=backoff_limit,
+        resume=resume,
     )
     target = Target(kubeconfig, context, namespace)
     output_in_claim = output is not None and not uses_local(target)

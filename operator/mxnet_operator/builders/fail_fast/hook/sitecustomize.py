@@ -2,6 +2,7 @@
 And lets a replica that is a container's first process end on SIGTERM, which it would ignore.
 And frees KVStores that would outlive the interpreter: their threads abort a finished training with 134.
 And carries a result that is longer than Kubernetes keeps in the log (MXJOB_RESULT_FILE says where the result is).
+mxjob_resume.py and mxjob_stall.py beside this file let an attempt go on from a checkpoint, and notice a stall.
 
 Python runs it at start-up, because its folder comes first in PYTHONPATH. Python 2.7 to 3.13, CPython, any image: so
 plain old syntax and no imports but the standard library's. MXJOB_FAILFAST=off turns it off.
@@ -80,7 +81,7 @@ def run_hidden_sitecustomize():
         sys.excepthook(*sys.exc_info())
 
 
-def leave_on_failure():
+def leave_on_failure(stop_watch):
     """From now on leave through os._exit wherever an uncaught failure would end this process."""
     import atexit
     import ctypes
@@ -114,6 +115,7 @@ def leave_on_failure():
         end()
 
     def leave(code):
+        stop_watch()
         FAILURES.append(code)
         if "mxnet" not in sys.modules or os.getpid() != me:
             return  # without MXNet, or in a forked child, there is no barrier to hang in
@@ -142,6 +144,7 @@ def leave_on_failure():
             leave(code_of(kind))
 
     def exception_of_a_replaced_excepthook():
+        stop_watch()
         traceback = getattr(sys, "last_traceback", None)
         # The outermost frame of an interactive or library's own report has a caller; the interpreter's has none.
         if not codes and traceback is not None and traceback.tb_frame.f_back is None:
@@ -240,6 +243,18 @@ def log_long_result_at_exit():
     atexit.register(write)  # before any other, so that it runs after all
 
 
+def resume():
+    import mxjob_resume
+    mxjob_resume.resume()
+
+
+def watch_and_leave_on_failure():
+    from mxjob_stall import Watch
+    watch = Watch()
+    sys.meta_path.insert(0, watch)
+    leave_on_failure(watch.stop)
+
+
 def attempt(step):
     try:
         step()
@@ -250,8 +265,10 @@ def attempt(step):
 ROLE = os.environ.get("DMLC_ROLE") if os.environ.get("MXJOB_FAILFAST") != "off" else None
 if ROLE and os.getpid() == 1:
     attempt(run_as_child_of_pid_1)
+if ROLE == "worker" and "MXJOB_RESUME" in os.environ:
+    attempt(resume)
 run_hidden_sitecustomize()
 if ROLE == "worker":
     if "MXJOB_RESULT_FILE" in os.environ:
         attempt(log_long_result_at_exit)
-    attempt(leave_on_failure)
+    attempt(watch_and_leave_on_failure)

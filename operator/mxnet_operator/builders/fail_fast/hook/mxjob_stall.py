@@ -1,0 +1,136 @@
+"""Notices a worker that stands still and says where; after MXJOB_STALL_TIMEOUT seconds, if set, ends it with 138.
+
+A worker stands still while it and its children use less than 1 % of a CPU and it writes nothing: ps-lite waits so, for
+ever, for a process that is gone or will never answer. One that waits inside MXNet leaves a little later than
+others, so that the failure which counts is the cause and no result of it, wherever both can tell.
+
+Watched is the first process of a container, and of its descendants, that imports MXNet, until its script has ended.
+"""
+
+# mypy: ignore-errors
+import os
+import sys
+import time
+
+try:
+    from _thread import get_ident, start_new_thread
+except ImportError:  # Python 2
+    from thread import get_ident, start_new_thread
+
+STALLED = 138  # retried under restartPolicy ExitCode
+NOTICED_AFTER = 300
+LONGEST_PERIOD = 10
+GRACE = 3
+WATCHED = "MXJOB_STALL_WATCHED"
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Watch(object):
+    """Watch over the process whose main thread makes it."""
+
+    def __init__(self):
+        self.main = get_ident()
+        self.limit = float(os.environ.get("MXJOB_STALL_TIMEOUT") or "inf")
+        self.is_over = False
+
+    # The two methods of a finder on sys.meta_path, in Python 3 and 2: it finds nothing, and learns of each import.
+    def find_spec(self, name, path=None, target=None):
+        if name == "mxnet" and WATCHED not in os.environ:
+            os.environ[WATCHED] = str(os.getpid())
+            start_new_thread(self.run, ())
+
+    find_module = find_spec
+
+    def stop(self):
+        """Watch no more: the script has ended, and may wait for the others as long as they take."""
+        self.is_over = True
+
+    def run(self):
+        notice = min(NOTICED_AFTER, self.limit)
+        period = min(LONGEST_PERIOD, notice / 20)
+        idle, (cpu, written) = 0, used()
+        while not self.is_over:
+            time.sleep(period)
+            # Periods are counted, and not the time: of a process that was stopped, none has passed.
+            idle += period
+            now_cpu, now_written = used()
+            if now_cpu - cpu > 0.02 + 0.01 * idle or now_written != written or self.is_debugged():
+                idle, cpu, written = 0, now_cpu, now_written
+                continue
+            if notice <= idle < min(notice + period, self.limit) and not self.is_over:
+                self.say(idle)
+                written = used()[1]
+            if idle >= self.limit + (GRACE if self.waits_in_mxnet() else 0) and not self.is_over:
+                start_new_thread(self.end, ())
+                time.sleep(GRACE)  # nobody may read what it writes
+                os._exit(STALLED)
+
+    def end(self):
+        for name in "stdout", "stderr":
+            try:
+                getattr(sys, name).flush()
+            except BaseException:
+                pass
+        self.say(self.limit)
+        os._exit(STALLED)
+
+    def frame(self):
+        return sys._current_frames()[self.main]
+
+    def waits_in_mxnet(self):
+        return self.frame().f_code.co_filename.startswith(folder_of_mxnet())
+
+    def is_debugged(self):
+        frame = self.frame()
+        while frame is not None and os.path.basename(frame.f_code.co_filename) != "pdb.py":
+            frame = frame.f_back
+        return frame is not None
+
+    def say(self, seconds):
+        import traceback
+
+        frame = caller = self.frame()
+        stack = "".join(traceback.format_stack(frame))
+        while is_of_library(caller) and caller.f_back is not None:
+            caller = caller.f_back
+        where = "%s:%d, in " % (caller.f_code.co_filename, caller.f_lineno)
+        if self.waits_in_mxnet():
+            where += "MXNet's %s: do all workers make as many batches?" % frame.f_code.co_name
+        else:
+            where += frame.f_code.co_name
+        text = "%smxjob: stalled for %d s, without CPU or output, at %s\n" % (stack, seconds, where)
+        os.write(2, text.encode("utf-8", "replace") if sys.version_info[0] > 2 else text)
+
+
+def folder_of_mxnet():
+    return os.path.dirname(getattr(sys.modules.get("mxnet"), "__file__", None) or "/no/mxnet/yet") + os.sep
+
+
+def is_of_library(frame):
+    path = frame.f_code.co_filename
+    return path.startswith((folder_of_mxnet(), os.path.dirname(os.__file__), "<frozen")) or "-packages" + os.sep in path
+
+
+def used():
+    """Return the CPU seconds of this process and its children, and the bytes that it has written."""
+    try:
+        with open("/proc/self/io") as counters:
+            written = dict(line.split(": ") for line in counters)["wchar"]
+        return sum(os.times()[:2]) + sum(map(cpu_of, children("self"))), written
+    except (OSError, IOError, KeyError, ValueError):
+        return 0, object()  # unlike any other: where it can't be known, a worker never stands still
+
+
+def children(process):
+    for thread in os.listdir("/proc/%s/task" % process):
+        with open("/proc/%s/task/%s/children" % (process, thread)) as found:
+            for child in found.read().split():
+                yield child
+                for each in children(child):
+                    yield each
+
+
+def cpu_of(process):
+    with open("/proc/%s/stat" % process) as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / float(CLOCK_TICKS)
