@@ -21,6 +21,7 @@ ELSEWHERE = {
     "common/fit.py",  # apache/mxnet's examples
     "fit.py",
     "train_mnist.py",
+    "example/image-classification/common/fit.py",
     "example/image-classification/train_cifar10.py",
     "install.yaml",  # a release's, not in the repository
     "kvstore_server.py",  # MXNet's

@@ -19,7 +19,7 @@ except ImportError:  # Python 2
 
 STALLED = 138  # retried under restartPolicy ExitCode
 NOTICED_AFTER = 300
-LONGEST_PERIOD = 10
+SHORTEST_PERIOD, LONGEST_PERIOD = 0.2, 10
 GRACE = 3
 WATCHED = "MXJOB_STALL_WATCHED"
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -47,7 +47,7 @@ class Watch(object):
 
     def run(self):
         notice = min(NOTICED_AFTER, self.limit)
-        period = min(LONGEST_PERIOD, notice / 20)
+        period = max(SHORTEST_PERIOD, min(LONGEST_PERIOD, notice / 20))
         idle, (cpu, written) = 0, used()
         while not self.is_over:
             time.sleep(period)
@@ -59,7 +59,7 @@ class Watch(object):
                 continue
             if notice <= idle < min(notice + period, self.limit) and not self.is_over:
                 self.say(idle)
-                written = used()[1]
+                cpu, written = used()
             if idle >= self.limit + (GRACE if self.waits_in_mxnet() else 0) and not self.is_over:
                 start_new_thread(self.end, ())
                 time.sleep(GRACE)  # nobody may read what it writes
