@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.replica_types import TYPES
-from mxnet_operator.api.types import MXJob, ReplicaSpec, RunPolicy
+from mxnet_operator.api.types import MXJob, ReplicaSpec
 
 _MX_CONFIG: Final = "MX_CONFIG"
 _LONGEST_VARIABLE: Final = 128 * 1024
@@ -45,12 +45,13 @@ def environment(job: MXJob, replica_type: str, index: int, attempt: int = 0) -> 
         variables["DMLC_ROLE"] = role
     if replica_type == names.WORKER:
         variables["DMLC_WORKER_ID"] = str(index)
-        variables |= _for_the_hook(job.spec.run_policy, attempt)
+        variables |= _for_the_hook(job, attempt)
     return variables
 
 
-def _for_the_hook(policy: RunPolicy, attempt: int) -> dict[str, str]:
+def _for_the_hook(job: MXJob, attempt: int) -> dict[str, str]:
     """Return the variables by which a Worker's hook (`builders/fail_fast`) is told what the job asks for."""
+    policy, created = job.spec.run_policy, job.metadata.creation_timestamp
     variables = {} if policy.fail_fast else {"MXJOB_FAILFAST": "off"}
     if policy.stall_timeout_seconds is not None:
         variables["MXJOB_STALL_TIMEOUT"] = str(policy.stall_timeout_seconds)
@@ -59,8 +60,9 @@ def _for_the_hook(policy: RunPolicy, attempt: int) -> dict[str, str]:
         if attempt > 0:
             default = _FIT_ARGUMENTS if resume.checkpoint is None else ()
             args = default if resume.args is None else resume.args
-            found = {"checkpoint": resume.checkpoint or _FIT_CHECKPOINT, "args": args}
-            variables["MXJOB_RESUME"] = json.dumps(found)
+            since = int(created.timestamp()) if created else 0
+            asked = {"checkpoint": resume.checkpoint or _FIT_CHECKPOINT, "args": args, "since": since}
+            variables["MXJOB_RESUME"] = json.dumps(asked)
     return variables
 
 

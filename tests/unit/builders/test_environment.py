@@ -101,5 +101,5 @@ def test_a_worker_is_told_when_it_has_stalled_and_what_it_resumes_from() -> None
         job = make_mxjob().gang().run_policy(resume=resume, stallTimeoutSeconds=60)
         variables = env(built_pod(job, attempt=attempt))
         assert (variables["MXJOB_STALL_TIMEOUT"], variables["MXJOB_ATTEMPT"]) == ("60", str(attempt))
-        assert json.loads(variables.get("MXJOB_RESUME", "null")) == asked
+        assert json.loads(variables.get("MXJOB_RESUME", "null")) == (asked and {**asked, "since": 0})
         assert "MXJOB_STALL_TIMEOUT" not in env(built_pod(job, "Server"))

@@ -2,9 +2,13 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,48 +19,77 @@ OWN = {"checkpoint": "ckpt/{epoch}/net[{rank}].params", "args": []}
 SCRIPT = "import os, sys\nprint(sys.argv[1:], os.environ.get('MXJOB_RESUME_EPOCH'))\n"
 
 
+SAVED = (
+    struct.pack("<QQQIiiqqiii", 0x112, 0, 1, 0xF993FAC9, 0, 2, 2, 3, 1, 0, 0)
+    + bytes(4 * 6)
+    + struct.pack("<QQ", 1, 2)
+    + b"fc"
+)
+"""One array of 2 x 3 float32, and its name, as `mx.nd.save` writes them."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a script, and in place of MXNet one whose files can be loaded unless they are empty."""
-    (tmp_path / "mxnet.py").write_text(
-        "import os\nclass nd:\n    def load(path):\n        assert os.path.getsize(path)\n"
-    )
+    """A folder with a script."""
     (tmp_path / "train.py").write_text(SCRIPT)
     return tmp_path
 
 
-def run(folder: Path, *command: str, asked: object = FIT, workers: int = 2) -> "subprocess.CompletedProcess[str]":
+def run(
+    folder: Path, *command: str, asked: dict[str, Any] = FIT, workers: int = 2
+) -> "subprocess.CompletedProcess[str]":
     env = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": f"{HOOK}:{folder}",
+        "TMPDIR": tempfile.mkdtemp(dir=folder),
         "DMLC_ROLE": "worker",
         "DMLC_NUM_WORKER": str(workers),
         "MXJOB_ATTEMPT": "1",
-        "MXJOB_RESUME": json.dumps(asked),
+        "MXJOB_RESUME": json.dumps({"since": int(time.time()), **asked}),
     }
     ended = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended
 
 
-def saved(folder: Path, *names: str, text: str = "weights") -> None:
+def saved(folder: Path, *names: str, data: bytes = SAVED) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        (folder / name).write_bytes(data)
 
 
 def test_the_newest_epoch_that_every_rank_has_whole_is_loaded(folder: Path) -> None:
     saved(folder, "m-0001.params", "m-1-0001.params", "m-0002.params", "m-1-0002.params", "m-0003.params")
-    saved(folder, "m-1-0002.params", text="")  # killed while it was saved
+    saved(folder, "m-1-0002.params", data=SAVED[:-1])  # killed while it was saved
     saved(folder, "m-0009.states", "n-0009.params")
-    ended = run(folder, sys.executable, "train.py", "--model-prefix", "m")
-    assert ended.stdout == "['--model-prefix', 'm', '--load-epoch', '1'] 1\n"
+    ended = run(folder, sys.executable, "train.py", "--model-prefix", ".//m")
+    assert ended.stdout == "['--model-prefix', './/m', '--load-epoch', '0001'] 1\n"
     assert ended.stderr == "mxjob: attempt 1 goes on after epoch 1, from m-0001.params, m-1-0001.params\n"
 
 
 def test_a_pattern_of_the_users_own_gives_the_epoch_alone(folder: Path) -> None:
     saved(folder, "ckpt/7/net[0].params", "ckpt/8/net0.params")
     assert run(folder, sys.executable, "train.py", asked=OWN, workers=1).stdout == "[] 7\n"
+
+
+@pytest.mark.parametrize("length", [1, 30, len(SAVED) - 30, len(SAVED) - 1])
+def test_a_file_that_breaks_off_is_not_loaded(folder: Path, length: int) -> None:
+    saved(folder, "m-0001.params")
+    saved(folder, "m-0002.params", data=SAVED[:length])
+    assert " 1\n" in run(folder, sys.executable, "train.py", "--model-prefix", "m", workers=1).stdout
+
+
+def test_what_another_job_left_in_the_folder_is_not_loaded(folder: Path) -> None:
+    saved(folder, "m-0001.params", "m-0002.params")
+    os.utime(folder / "m-0002.params", (0, 0))
+    assert " 1\n" in run(folder, sys.executable, "train.py", "--model-prefix", "m", workers=1).stdout
+
+
+def test_arguments_may_name_the_file(folder: Path) -> None:
+    saved(folder, "m-0001.params")
+    asked = {**FIT, "args": ["--params={--model-prefix}-{epoch}.params"]}
+    ended = run(folder, sys.executable, "train.py", "--model-prefix", "m", asked=asked, workers=1)
+    assert "--params=m-0001.params" in ended.stdout
 
 
 def test_without_a_checkpoint_it_starts_anew_and_says_so(folder: Path) -> None:
@@ -68,12 +101,18 @@ def test_without_a_checkpoint_it_starts_anew_and_says_so(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("python -W ignore -u train.py --model-prefix m", "['--model-prefix', 'm', '--load-epoch', '1'] 1\n"),
-        ("python -m train --model-prefix m", "['--model-prefix', 'm', '--load-epoch', '1'] 1\n"),
+        ("python -W ignore -u train.py --model-prefix m", "['--model-prefix', 'm', '--load-epoch', '0001'] 1\n"),
+        ("cp train.py fit; python fit --model-prefix m", "['--model-prefix', 'm', '--load-epoch', '0001'] 1\n"),
+        ("python -m train --model-prefix m", "['--model-prefix', 'm', '--load-epoch', '0001'] 1\n"),
+        ("python -um train --model-prefix m", "['--model-prefix', 'm', '--load-epoch', '0001'] 1\n"),
+        (
+            "sh -c 'python train.py --model-prefix m; python train.py --model-prefix m'",
+            "['--model-prefix', 'm', '--load-epoch', '0001'] 1\n['--model-prefix', 'm'] None\n",
+        ),
         # Neither a program that is started before the script nor one that the script starts is given its arguments.
         (
             "sh -c 'python prepare.py; python train.py --model-prefix m'",
-            "[]\n['--model-prefix', 'm', '--load-epoch', '1'] 1\n",
+            "[]\n['--model-prefix', 'm', '--load-epoch', '0001'] 1\n",
         ),
         ("sh -c 'python -c \"import train\" --model-prefix m'", "['--model-prefix', 'm'] None\n"),
         ("python starts.py --model-prefix m", "['--model-prefix', 'm'] 1\n"),
@@ -81,8 +120,15 @@ def test_without_a_checkpoint_it_starts_anew_and_says_so(folder: Path) -> None:
 )
 def test_only_the_script_is_given_the_arguments(folder: Path, command: str, said: str) -> None:
     saved(folder, "m-0001.params")
-    saved(folder, "prepare.py", text="import sys; print(sys.argv[1:])")
-    starts = "import subprocess, sys; subprocess.run([sys.executable, 'train.py', '--model-prefix', 'm'])"
-    saved(folder, "starts.py", text=starts)
+    saved(folder, "prepare.py", data=b"import sys; print(sys.argv[1:])")
+    starts = b"import subprocess, sys; subprocess.run([sys.executable, 'train.py', '--model-prefix', 'm'])"
+    saved(folder, "starts.py", data=starts)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     assert run(folder, "env", f"PATH={path}", "sh", "-c", command, workers=1).stdout == said
+
+
+def test_a_training_that_was_not_taken_for_the_script_says_so(folder: Path) -> None:
+    (folder / "mxnet.py").write_text("")
+    (folder / "train.py").write_text("import mxnet")
+    ended = run(folder, sys.executable, "train.py")
+    assert "starts anew: its command is no script, or lacks an option that {--model-prefix}" in ended.stderr

@@ -23,6 +23,12 @@ sys.modules.update({"mxnet.kvstore": SimpleNamespace(KVStore=KVStore), "mxnet.ba
 store = KVStore()
 """
 """Script that has ended, and waits in the exit barrier for the other workers."""
+ASSEMBLES = """
+import mxnet, os, time
+path = os.path.join(os.path.dirname(mxnet.__file__), "kvstore.py")
+exec(compile("def create(): time.sleep(3)", path, "exec"))
+create()
+"""
 IN_PDB = """
 import os, pdb, threading
 reads, writes = os.pipe()
@@ -74,6 +80,15 @@ def test_one_that_waits_in_mxnet_says_in_what(folder: Path) -> None:
         pytest.param(
             f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {COMPUTES!r}])", id="its child computes"
         ),
+        pytest.param(
+            f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {COMPUTES!r}])\n{COMPUTES}",
+            id="and then itself",
+        ),
+        pytest.param(
+            "import os, time\nend = time.time() + 3\nwhile time.time() < end: os.system('sum /bin/* >&2')",
+            id="its children compute one by one",
+        ),
+        pytest.param(ASSEMBLES, id="waits for the gang"),
         pytest.param("import time\nfor _ in range(10):\n    time.sleep(0.2); print(_, flush=True)", id="writes"),
         pytest.param(FINISHED, id="has finished"),
         pytest.param(IN_PDB, id="is debugged"),

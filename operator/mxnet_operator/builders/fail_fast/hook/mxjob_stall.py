@@ -4,7 +4,8 @@ A worker stands still while it and its children use less than 1 % of a CPU and i
 ever, for a process that is gone or will never answer. One that waits inside MXNet leaves a little later than
 others, so that the failure which counts is the cause and no result of it, wherever both can tell.
 
-Watched is the first process of a container, and of its descendants, that imports MXNet, until its script has ended.
+Watched is a process that imports MXNet, and none of its descendants, until its script has ended. It may wait as long as
+it takes for the gang to come together and for the other workers at the end: KVStore's `create` and `__del__`.
 """
 
 # mypy: ignore-errors
@@ -19,7 +20,7 @@ except ImportError:  # Python 2
 
 STALLED = 138  # retried under restartPolicy ExitCode
 NOTICED_AFTER = 300
-SHORTEST_PERIOD, LONGEST_PERIOD = 0.2, 10
+SHORTEST_PERIOD, LONGEST_PERIOD = 0.2, 2
 GRACE = 3
 WATCHED = "MXJOB_STALL_WATCHED"
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -36,7 +37,14 @@ class Watch(object):
     # The two methods of a finder on sys.meta_path, in Python 3 and 2: it finds nothing, and learns of each import.
     def find_spec(self, name, path=None, target=None):
         if name == "mxnet" and WATCHED not in os.environ:
+            import traceback
+
+            if "MXJOB_RESUME" in os.environ:
+                import mxjob_resume
+
+                mxjob_resume.say_not_resumed()
             os.environ[WATCHED] = str(os.getpid())
+            self.traceback = traceback  # in Python 2 the thread could wait for the lock of this import
             start_new_thread(self.run, ())
 
     find_module = find_spec
@@ -54,7 +62,7 @@ class Watch(object):
             # Periods are counted, and not the time: of a process that was stopped, none has passed.
             idle += period
             now_cpu, now_written = used()
-            if now_cpu - cpu > 0.02 + 0.01 * idle or now_written != written or self.is_debugged():
+            if abs(now_cpu - cpu) > 0.02 + 0.01 * idle or now_written != written or not self.may_stall():
                 idle, cpu, written = 0, now_cpu, now_written
                 continue
             if notice <= idle < min(notice + period, self.limit) and not self.is_over:
@@ -75,22 +83,23 @@ class Watch(object):
         os._exit(STALLED)
 
     def frame(self):
-        return sys._current_frames()[self.main]
+        """Return the main thread's frame; None at the interpreter's end."""
+        return sys._current_frames().get(self.main)
 
     def waits_in_mxnet(self):
         return self.frame().f_code.co_filename.startswith(folder_of_mxnet())
 
-    def is_debugged(self):
+    def may_stall(self):
         frame = self.frame()
+        if frame is None or (is_of_kvstore(frame) and frame.f_code.co_name in ("create", "__del__")):
+            return False
         while frame is not None and os.path.basename(frame.f_code.co_filename) != "pdb.py":
             frame = frame.f_back
-        return frame is not None
+        return frame is None
 
     def say(self, seconds):
-        import traceback
-
         frame = caller = self.frame()
-        stack = "".join(traceback.format_stack(frame))
+        stack = "".join(self.traceback.format_stack(frame))
         while is_of_library(caller) and caller.f_back is not None:
             caller = caller.f_back
         where = "%s:%d, in " % (caller.f_code.co_filename, caller.f_lineno)
@@ -106,17 +115,21 @@ def folder_of_mxnet():
     return os.path.dirname(getattr(sys.modules.get("mxnet"), "__file__", None) or "/no/mxnet/yet") + os.sep
 
 
+def is_of_kvstore(frame):
+    return frame.f_code.co_filename.startswith(folder_of_mxnet() + "kvstore")
+
+
 def is_of_library(frame):
     path = frame.f_code.co_filename
     return path.startswith((folder_of_mxnet(), os.path.dirname(os.__file__), "<frozen")) or "-packages" + os.sep in path
 
 
 def used():
-    """Return the CPU seconds of this process and its children, and the bytes that it has written."""
+    """Return the CPU seconds of this process and its descendants, and the bytes that it has written."""
     try:
         with open("/proc/self/io") as counters:
             written = dict(line.split(": ") for line in counters)["wchar"]
-        return sum(os.times()[:2]) + sum(map(cpu_of, children("self"))), written
+        return sum(os.times()[:4]) + sum(map(cpu_of, children("self"))), written
     except (OSError, IOError, KeyError, ValueError):
         return 0, object()  # unlike any other: where it can't be known, a worker never stands still
 
@@ -133,4 +146,4 @@ def children(process):
 def cpu_of(process):
     with open("/proc/%s/stat" % process) as stat:
         fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / float(CLOCK_TICKS)
+    return sum(map(int, fields[11:15])) / float(CLOCK_TICKS)  # with that of its children which have ended
