@@ -1,12 +1,11 @@
 """Real MXNet and TVM in real containers: the examples as they are, a checkpoint on a volume, a drained node."""
 
 import json
-import re
 
 import pytest
 import yaml
 from jobs import example_job
-from real_node.images import IMAGE_CLASSIFICATION, ROOT, TUNE, archives
+from real_node.images import ROOT, TUNE, archives
 from waiting import SECONDS, eventually
 
 DIGITS = ROOT / "examples" / "digits" / "mxjob.yaml"
@@ -44,15 +43,6 @@ def test_the_example_trains_and_its_pods_find_each_other_by_name(world):
     world.ended("digits", "Succeeded")
     assert message(world, "digits-worker-0")["accuracy"] > 0.97
     assert "Epoch[19] Validation-accuracy=0.9" in world.kubectl("logs", "digits-worker-0")
-
-
-@pytest.mark.node(IMAGE_CLASSIFICATION)
-def test_the_image_classification_example_trains_and_tells_its_epochs(world):
-    world.node.load(archives([IMAGE_CLASSIFICATION]))
-    world.create(example_job("image-classification", "images", "--num-examples", "192", "--num-epochs", "2"))
-    world.ended("images", "Succeeded")
-    told = re.findall(r"Epoch\[(\d)\] Validation-accuracy=[\d.]+", world.kubectl("logs", "images-worker-1"))
-    assert told == ["0", "1"]
 
 
 @pytest.mark.node(TUNE)
