@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 SCRIPT = """
 import argparse, logging, os, sys
 import mxnet as mx
@@ -50,6 +52,7 @@ def weights(log):
     return json.loads(log.rpartition("weights ")[2].splitlines()[0])
 
 
+@pytest.mark.exhaustive
 def test_the_next_attempt_begins_where_the_newest_whole_checkpoint_ends(local_cluster, tmp_path):
     disturbed = trained(local_cluster, tmp_path / "killed", dies=True)
     undisturbed = trained(local_cluster, tmp_path / "calm", dies=False)

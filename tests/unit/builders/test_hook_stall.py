@@ -10,7 +10,7 @@ from waiting import SECONDS
 
 from mxnet_operator.builders.fail_fast import HOOK
 
-COMPUTES = "import time\nend = time.process_time() + 2\nwhile time.process_time() < end: pass"
+COMPUTES = "import time\nend = time.process_time() + 1.4\nwhile time.process_time() < end: pass"
 STANDS_STILL = "import threading; threading.Event().wait()"
 
 FINISHED = """

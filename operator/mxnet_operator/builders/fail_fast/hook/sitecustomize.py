@@ -21,6 +21,7 @@ KEPT = 4096  # bytes of a termination message
 LONGEST_RESULT = 256 * 1024  # as in mxnet_operator.readers.long_result, where this is read
 RESULT_PART = 768
 FAILURES = []
+WATCHES = []
 
 
 def run_as_child_of_pid_1():
@@ -81,7 +82,7 @@ def run_hidden_sitecustomize():
         sys.excepthook(*sys.exc_info())
 
 
-def leave_on_failure(stop_watch):
+def leave_on_failure():
     """From now on leave through os._exit wherever an uncaught failure would end this process."""
     import atexit
     import ctypes
@@ -248,11 +249,15 @@ def resume():
     mxjob_resume.resume()
 
 
-def watch_and_leave_on_failure():
+def watch_for_stalls():
     from mxjob_stall import Watch
-    watch = Watch()
-    sys.meta_path.insert(0, watch)
-    leave_on_failure(watch.stop)
+    WATCHES.append(Watch())
+    sys.meta_path.insert(0, WATCHES[0])
+
+
+def stop_watch():
+    for watch in WATCHES:
+        watch.stop()
 
 
 def attempt(step):
@@ -271,4 +276,5 @@ run_hidden_sitecustomize()
 if ROLE == "worker":
     if "MXJOB_RESULT_FILE" in os.environ:
         attempt(log_long_result_at_exit)
-    attempt(watch_and_leave_on_failure)
+    attempt(watch_for_stalls)
+    attempt(leave_on_failure)
