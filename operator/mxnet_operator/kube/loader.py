@@ -9,6 +9,7 @@ package.
 import importlib
 import importlib.util
 import sys
+import threading
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -24,14 +25,16 @@ class Loaders:
 
 
 _loaders: Loaders | None = None
+_lock = threading.Lock()
 
 
 def loaders() -> Loaders:
     """Import the official loader's modules once; use the whole package's where that is imported already."""
     global _loaders  # noqa: PLW0603 - an import happens once per process
-    if _loaders is None:
-        _loaders = _from_imported_package() if "kubernetes" in sys.modules else _without_models()
-    return _loaders
+    with _lock:  # another thread would take the stand-in for the package
+        if _loaders is None:
+            _loaders = _from_imported_package() if "kubernetes" in sys.modules else _without_models()
+        return _loaders
 
 
 def _from_imported_package() -> Loaders:

@@ -231,3 +231,14 @@ def test_an_empty_variable_is_none(tmp_path, monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     with pytest.raises(CredentialsError, match="service account"):
         load_credentials()
+
+
+def test_threads_that_load_credentials_at_once_get_the_same_loaders() -> None:
+    script = (
+        "import sys, threading; from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "from mxnet_operator.kube.loader import loaders\n"
+        "sys.setswitchinterval(1e-5); barrier = threading.Barrier(8)\n"
+        "def load(_): barrier.wait(); return loaders()\n"
+        "assert len(set(map(id, Pool(8).map(load, range(8))))) == 1\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
