@@ -26,9 +26,10 @@ def read_options():
         parser.error(f"{options.shape} is no shape such as 64,1,28,28")
     options.shape = tuple(map(int, options.shape.split(",")))
     prefix = Path(options.prefix)
-    saved = sorted(prefix.parent.glob(f"{prefix.name}-[0-9]*.params"))
-    if options.epoch is None and saved:
-        options.epoch = int(saved[-1].stem.rpartition("-")[2])
+    named = re.compile(re.escape(prefix.name) + r"-(\d+)\.params")
+    found = filter(None, (named.fullmatch(each.name) for each in prefix.parent.glob("*.params")))
+    if options.epoch is None:
+        options.epoch = max((int(each[1]) for each in found), default=None)
     if options.epoch is None or not Path(f"{prefix}-symbol.json").is_file():
         parser.error(f"{prefix}: there is no {prefix}-symbol.json with a {prefix}-NNNN.params")
     return options
