@@ -1,8 +1,8 @@
 """Notices a worker that stands still and says where; after MXJOB_STALL_TIMEOUT seconds, if set, ends it with 138.
 
 A worker stands still while it and its children use less than 1 % of a CPU and it writes nothing: ps-lite waits so, for
-ever, for a process that is gone or will never answer. One that waits inside MXNet leaves a little later than
-others, so that the failure which counts is the cause and no result of it, wherever both can tell.
+ever, for a process that is gone or will never answer. A worker that waits inside MXNet exits a little later than
+others. So the first failure, which counts, is the cause, wherever the cause is a worker.
 
 Watched is a process that imports MXNet, and none of its descendants, until its script has ended. It may wait as long as
 it takes for the gang to come together and for the other workers at the end: KVStore's `create` and `__del__`.
@@ -27,9 +27,10 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Watch(object):
-    """Watch over the process whose main thread makes it."""
+    """Watch over the process whose main thread makes it; `flush` writes out what the script has printed."""
 
-    def __init__(self):
+    def __init__(self, flush):
+        self.flush = flush
         self.main = get_ident()
         self.limit = float(os.environ.get("MXJOB_STALL_TIMEOUT") or "inf")
         self.is_over = False
@@ -62,48 +63,30 @@ class Watch(object):
             # Periods are counted, and not the time: of a process that was stopped, none has passed.
             idle += period
             now_cpu, now_written = used()
-            if abs(now_cpu - cpu) > 0.02 + 0.01 * idle or now_written != written or not self.may_stall():
+            frame = sys._current_frames().get(self.main)
+            if abs(now_cpu - cpu) > 0.02 + 0.01 * idle or now_written != written or not may_stall(frame):
                 idle, cpu, written = 0, now_cpu, now_written
                 continue
             if notice <= idle < min(notice + period, self.limit) and not self.is_over:
-                self.say(idle)
+                self.say(idle, frame)
                 cpu, written = used()
-            if idle >= self.limit + (GRACE if self.waits_in_mxnet() else 0) and not self.is_over:
-                start_new_thread(self.end, ())
+            if idle >= self.limit + (GRACE if is_of_mxnet(frame) else 0) and not self.is_over:
+                start_new_thread(self.end, (frame,))
                 time.sleep(GRACE)  # nobody may read what it writes
                 os._exit(STALLED)
 
-    def end(self):
-        for name in "stdout", "stderr":
-            try:
-                getattr(sys, name).flush()
-            except BaseException:
-                pass
-        self.say(self.limit)
+    def end(self, frame):
+        self.flush()
+        self.say(self.limit, frame)
         os._exit(STALLED)
 
-    def frame(self):
-        """Return the main thread's frame; None at the interpreter's end."""
-        return sys._current_frames().get(self.main)
-
-    def waits_in_mxnet(self):
-        return self.frame().f_code.co_filename.startswith(folder_of_mxnet())
-
-    def may_stall(self):
-        frame = self.frame()
-        if frame is None or (is_of_kvstore(frame) and frame.f_code.co_name in ("create", "__del__")):
-            return False
-        while frame is not None and os.path.basename(frame.f_code.co_filename) != "pdb.py":
-            frame = frame.f_back
-        return frame is None
-
-    def say(self, seconds):
-        frame = caller = self.frame()
+    def say(self, seconds, frame):
+        caller = frame
         stack = "".join(self.traceback.format_stack(frame))
         while is_of_library(caller) and caller.f_back is not None:
             caller = caller.f_back
         where = "%s:%d, in " % (caller.f_code.co_filename, caller.f_lineno)
-        if self.waits_in_mxnet():
+        if is_of_mxnet(frame):
             where += "MXNet's %s: do all workers make as many batches?" % frame.f_code.co_name
         else:
             where += frame.f_code.co_name
@@ -111,17 +94,26 @@ class Watch(object):
         os.write(2, text.encode("utf-8", "replace") if sys.version_info[0] > 2 else text)
 
 
+def may_stall(frame):
+    """Return whether a main thread in this frame, None at the interpreter's end, counts as standing still."""
+    if frame is None or (is_of_mxnet(frame, "kvstore") and frame.f_code.co_name in ("create", "__del__")):
+        return False
+    while frame is not None and os.path.basename(frame.f_code.co_filename) != "pdb.py":
+        frame = frame.f_back
+    return frame is None
+
+
 def folder_of_mxnet():
     return os.path.dirname(getattr(sys.modules.get("mxnet"), "__file__", None) or "/no/mxnet/yet") + os.sep
 
 
-def is_of_kvstore(frame):
-    return frame.f_code.co_filename.startswith(folder_of_mxnet() + "kvstore")
+def is_of_mxnet(frame, module=""):
+    return frame.f_code.co_filename.startswith(folder_of_mxnet() + module)
 
 
 def is_of_library(frame):
     path = frame.f_code.co_filename
-    return path.startswith((folder_of_mxnet(), os.path.dirname(os.__file__), "<frozen")) or "-packages" + os.sep in path
+    return is_of_mxnet(frame) or path.startswith((os.path.dirname(os.__file__), "<frozen")) or "-packages/" in path
 
 
 def used():

@@ -82,6 +82,15 @@ def run_hidden_sitecustomize():
         sys.excepthook(*sys.exc_info())
 
 
+def flush():
+    """Write out what the script has printed, as far as its files can."""
+    for name in "stdout", "stderr", "__stdout__", "__stderr__":
+        try:
+            getattr(sys, name).flush()
+        except BaseException:
+            pass
+
+
 def leave_on_failure():
     """From now on leave through os._exit wherever an uncaught failure would end this process."""
     import atexit
@@ -100,11 +109,7 @@ def leave_on_failure():
     codes = []
 
     def end():
-        for name in "stdout", "stderr", "__stdout__", "__stderr__":
-            try:
-                getattr(sys, name).flush()
-            except BaseException:
-                pass
+        flush()
         os._exit(codes[0])
 
     def end_in_time():
@@ -251,7 +256,7 @@ def resume():
 
 def watch_for_stalls():
     from mxjob_stall import Watch
-    WATCHES.append(Watch())
+    WATCHES.append(Watch(flush))
     sys.meta_path.insert(0, WATCHES[0])
 
 
