@@ -205,6 +205,13 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
             " nothing exits with 138. Not in training-operator 1.8.1."
         ),
     ] = None
+    fail_on_divergence: Annotated[
+        bool | None,
+        Meta(
+            description="failOnDivergence ends a Worker that logs a figure of an epoch which is NaN or infinite, with"
+            " exit code 65. Not in training-operator 1.8.1."
+        ),
+    ] = None
     resume: Resume | None = None
     placement: Annotated[
         Literal["Pack", "Exclusive"] | None,

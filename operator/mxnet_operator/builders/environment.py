@@ -55,6 +55,8 @@ def _for_the_hook(job: MXJob, attempt: int) -> dict[str, str]:
     variables = {} if policy.fail_fast else {"MXJOB_FAILFAST": "off"}
     if policy.stall_timeout_seconds is not None:
         variables["MXJOB_STALL_TIMEOUT"] = str(policy.stall_timeout_seconds)
+    if policy.fail_on_divergence:
+        variables["MXJOB_FAIL_ON_DIVERGENCE"] = "1"
     if (resume := policy.resume) is not None:
         variables["MXJOB_ATTEMPT"] = str(attempt)
         if attempt > 0:

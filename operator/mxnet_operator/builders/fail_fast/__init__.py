@@ -1,6 +1,6 @@
 """Fail-fast hook of a pod, which turns the hang of a failing worker into its exit code (`docs/facts/mxnet.md`).
 
-The hook is a folder with two files. `sitecustomize.py` must come first in PYTHONPATH; a PYTHONPATH among the pod's
+The hook is a folder. Its `sitecustomize.py` must come first in PYTHONPATH; a PYTHONPATH among the pod's
 variables would replace the image's, and MXNet's images set one: so a shell script, `run.sh`, prepends to whatever
 there is, and then becomes the command. That needs a command in the template; an image's own is not known here.
 
@@ -22,7 +22,7 @@ from mxnet_operator.api.types import MXJob
 
 HOOK: Final = Path(__file__).parent / "hook"
 """Folder that belongs first in PYTHONPATH."""
-_FILES: Final = ("run.sh", "sitecustomize.py", "mxjob_resume.py", "mxjob_stall.py")
+_FILES: Final = ("run.sh", "sitecustomize.py", "mxjob_resume.py", "mxjob_stall.py", "mxjob_divergence.py")
 
 DATA: Final = {name: (HOOK / name).read_text(encoding="utf-8") for name in _FILES}
 CONFIG_MAP: Final = f"mxjob-failfast-{hashlib.sha256(''.join(DATA.values()).encode()).hexdigest()[:10]}"

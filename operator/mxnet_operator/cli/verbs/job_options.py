@@ -119,6 +119,10 @@ ResumeOption = Annotated[
         " fit.py does; put it on a --volume or --mount. Other scripts: runPolicy.resume of a manifest.",
     ),
 ]
+FailOnDivergenceOption = Annotated[
+    bool | None,
+    _option("--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +148,7 @@ class JobOptions:
     placement: str | None
     backoff_limit: int | None
     resume: bool | None
+    fail_on_divergence: bool | None
 
     def description(self) -> MXJobDescription | None:
         """Build the description of a job from the options; None where none was given.
@@ -162,8 +167,12 @@ class JobOptions:
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
             given["volumes"] = list({volume["name"]: volume for volume, _ in pairs}.values())
             given["volume_mounts"] = [mount for _, mount in pairs]
-        if given.pop("resume", False):
-            given["run_policy"] = {"resume": {}}
+        policy = {
+            **({"resume": {}} if given.pop("resume", False) else {}),
+            **({"failOnDivergence": True} if given.pop("fail_on_divergence", False) else {}),
+        }
+        if policy:
+            given["run_policy"] = policy
         try:
             return MXJobDescription(**given)
         except DescriptionError as error:

@@ -42,6 +42,7 @@ from mxnet_operator.cli.verbs.job_options import (
     CommandArgument,
     ConfigMapOption,
     EnvOption,
+    FailOnDivergenceOption,
     GpuResourceOption,
     GpusOption,
     ImageOption,
@@ -142,6 +143,7 @@ def run(
     placement: PlacementOption = None,
     backoff_limit: BackoffLimitOption = None,
     resume: ResumeOption = None,
+    fail_on_divergence: FailOnDivergenceOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
     dry_run_format: Annotated[
         _Format | None, typer.Option("-o", help="Format of --dry-run; default: yaml.", show_default=False)
@@ -277,6 +279,7 @@ def run(
         placement=placement,
         backoff_limit=backoff_limit,
         resume=resume,
+        fail_on_divergence=fail_on_divergence,
     )
     target = Target(kubeconfig, context, namespace)
     output_in_claim = output is not None and not uses_local(target)

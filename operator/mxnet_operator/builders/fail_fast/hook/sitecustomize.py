@@ -2,7 +2,7 @@
 And lets a replica that is a container's first process end on SIGTERM, which it would ignore.
 And frees KVStores that would outlive the interpreter: their threads abort a finished training with 134.
 And carries a result that is longer than Kubernetes keeps in the log (MXJOB_RESULT_FILE says where the result is).
-mxjob_resume.py and mxjob_stall.py beside this file let an attempt go on from a checkpoint, and notice a stall.
+The files beside this one let an attempt go on from a checkpoint, notice a stall, and end a training that diverges.
 
 Python runs it at start-up, because its folder comes first in PYTHONPATH. Python 2.7 to 3.13, CPython, any image: so
 plain old syntax and no imports but the standard library's. MXJOB_FAILFAST=off turns it off.
@@ -260,6 +260,11 @@ def watch_for_stalls():
     sys.meta_path.insert(0, WATCHES[0])
 
 
+def watch_for_divergence():
+    import mxjob_divergence
+    mxjob_divergence.watch(flush)
+
+
 def stop_watch():
     for watch in WATCHES:
         watch.stop()
@@ -281,5 +286,7 @@ run_hidden_sitecustomize()
 if ROLE == "worker":
     if "MXJOB_RESULT_FILE" in os.environ:
         attempt(log_long_result_at_exit)
+    if "MXJOB_FAIL_ON_DIVERGENCE" in os.environ:
+        attempt(watch_for_divergence)
     attempt(watch_for_stalls)
     attempt(leave_on_failure)
