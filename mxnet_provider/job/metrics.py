@@ -7,7 +7,7 @@ from typing import Final
 from airflow.providers.common.compat.sdk import Stats
 
 from mxnet_operator.api.storable import storable
-from mxnet_operator.readers.training_log import EpochMetric, parse_epoch_line
+from mxnet_operator.readers.training_log import EpochMetric, TrainingLog, parse_epoch_line
 
 _MOST_NAMES: Final = 50
 _MOST_EPOCHS: Final = 1000
@@ -24,19 +24,21 @@ class Metrics:
 
     Args:
         tags: Tags of the gauges: `dag_id` and `task_id`.
-        warn: Called with one text for each figure that is no number any more.
+        warn: Called with a text for each figure that is no number any more, or shows that the model doesn't learn.
     """
 
     def __init__(self, tags: Mapping[str, str], warn: Callable[[str], None]) -> None:
         self._tags = dict(tags)
         self._warn = warn
         self._values: dict[str, dict[int, float | None]] = {}
-        self._diverged: set[str] = set()
+        self._log = TrainingLog()
 
     def read(self, line: str) -> None:
         """Take the figures from a log line, if it reports any."""
         for metric in parse_epoch_line(line):
             self._take(metric)
+        for warning in self._log.new_warnings(line):
+            self._warn(warning)
 
     def _take(self, metric: EpochMetric) -> None:
         if metric.name not in self._values and len(self._values) == _MOST_NAMES:
@@ -47,9 +49,6 @@ class Metrics:
             del course[min(course)]
         if value is not None:
             self._send(metric.name, value)
-        elif metric.name not in self._diverged:
-            self._diverged.add(metric.name)
-            self._warn(metric.divergence)
         self._send("epoch", metric.epoch)
 
     def history(self) -> History:

@@ -17,7 +17,7 @@ from waiting import SECONDS, eventually
 
 @pytest.fixture(scope="module")
 def job(local_cluster):
-    script = "echo 'Epoch[0] Validation-accuracy=0.5'; echo '<script>alert(1)</script>'; sleep 600"
+    script = "echo 'Epoch[0] Validation-accuracy=0.5'; echo '<script>alert(1)</script>'; sleep 600 # --epochs 10"
     builder = make_mxjob("paged").worker(2, image="mxjob/mxnet:1.9.1", command=["sh", "-c", script])
     local_cluster.create(submitted(builder))
     yield local_cluster.wait_for("paged", "Running")
@@ -116,6 +116,16 @@ def test_a_job_s_page_gets_its_curve_and_the_log_of_the_chosen_replica(local_clu
     with urllib.request.urlopen(f"{address}/logs/worker-0", timeout=SECONDS) as download:
         assert download.read().decode().startswith("Epoch[0] Validation-accuracy=0.5\n")
         assert download.headers["Content-Disposition"] == 'attachment; filename="paged-worker-0.log"'
+
+
+def test_the_list_and_the_command_line_say_how_far_a_training_is(local_cluster, job):
+    opener = browser()
+    address = status(local_cluster)["dashboard"]
+    opener.open(address, timeout=SECONDS).close()
+    with contextlib.closing(events(f"{address.partition('?')[0]}changes", opener)) as listed:
+        first(listed, lambda event, data: event == "part" and ">epoch 0 of 10<" in data[1])
+    assert local_cluster.mxjob("get", "paged", "-o", "wide").stdout.endswith("epoch 0 of 10\n")
+    assert "\nTraining:   epoch 0 of 10  Validation-accuracy 0.5\n" in local_cluster.mxjob("describe", "paged").stdout
 
 
 def test_an_open_page_sees_a_job_come_end_and_go(local_cluster):

@@ -204,14 +204,16 @@ class LogFollower:
         return versions(self._client, PODS, self._namespace, self._pod, retry_timeout=self._retry_timeout)
 
 
-async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncIterator[str]:
+async def log_lines(
+    client: "Client", namespace: str, pod: str, *, tail: int | None = None, timestamps: bool = False
+) -> AsyncIterator[str]:
     """Yield the lines so far of a pod's `mxnet` container, as `LogFollower` has them, up to where a connection breaks.
 
-    Nothing where the pod is gone.
+    Nothing where the pod is gone. With `timestamps` each line begins with when it was written, and a blank.
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
-    params: dict[str, str | int | bool] = {"container": names.CONTAINER}
+    params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": timestamps}
     if tail is not None:
         params["tailLines"] = tail
     splitter = LineSplitter(exact=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Self
@@ -18,6 +19,7 @@ from mxnet_operator.client.jobs import (
     pod_selector,
     pods_of,
 )
+from mxnet_operator.client.training import epochs_wanted
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
@@ -44,7 +46,8 @@ class JobFeed:
         self.job = job
         self.pods: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
-        self.training = TrainingLog()
+        self.training = TrainingLog(time.monotonic)
+        self.training.epochs_wanted = epochs_wanted(job)
         self.is_cut = False
         """Whether the log is too long to be searched for figures as a whole."""
         self.is_deleted = False

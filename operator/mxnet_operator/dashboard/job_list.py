@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from mxnet_operator.api.conditions import in_a_line, job_state, terminal_message
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
@@ -15,14 +15,17 @@ from mxnet_operator.dashboard.job_page import age
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.durations import seconds_between, short
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_operator.report.document import scrolled, section, table
+
+_TICK: Final = 5.0
 
 Jobs = dict[Kind, list[dict[str, Any]]]
 
 
 async def all_jobs(client: Client, namespace: str | None) -> AsyncGenerator[list[dict[str, Any]]]:
-    """Yield the jobs of all kinds, in the words of v1, as they are and as they become; some versions may be left out.
+    """Yield the jobs of all kinds, in the words of v1, with each change and every five seconds.
 
     Raises:
         ApiError, ApiUnavailable: those of kubeflow.org can't be watched.
@@ -49,7 +52,7 @@ async def all_jobs(client: Client, namespace: str | None) -> AsyncGenerator[list
             waiting = asyncio.create_task(changed.wait())
             unended = [task for task in watching.values() if not task.done() or task.exception()]
             try:
-                await asyncio.wait({waiting, *unended}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({waiting, *unended}, timeout=_TICK, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 waiting.cancel()
             for task in unended:
@@ -64,17 +67,19 @@ async def all_jobs(client: Client, namespace: str | None) -> AsyncGenerator[list
         await asyncio.gather(*watching.values(), return_exceptions=True)
 
 
-def parts(jobs: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Build the parts of the page that change, by their ids; the newest job comes first."""
+def parts(jobs: Iterable[dict[str, Any]], trainings: Mapping[str, TrainingLog]) -> dict[str, str]:
+    """Build the parts of the page that change, by their ids; the newest job comes first.
+
+    `trainings` has the progress of running jobs by uid.
+    """
     newest = sorted(jobs, key=lambda job: str(job["metadata"].get("creationTimestamp")), reverse=True)
     states = Counter(_state(job) for job in newest)
     counts = "".join(
         f'<div><dt><span class="state {state.lower()}">{state}</span></dt><dd>{count}</dd></div>'
         for state, count in states.items()
     )
-    rows = table(
-        ("Name", "Namespace", "State", "Replicas", "Restarts", "Duration", "Age", "Message"), map(_row, newest)
-    )
+    heading = ("Name", "Namespace", "State", "Replicas", "Restarts", "Duration", "Age", "Message")
+    rows = table(heading, (_row(job, trainings.get(job["metadata"]["uid"])) for job in newest))
     if not newest:
         rows = "<p>There are no jobs. Run one: <code>mxjob run train.py --workers 2</code></p>"
     return {
@@ -98,12 +103,13 @@ def _state(job: dict[str, Any]) -> str:
     return "Terminating" if job["metadata"].get("deletionTimestamp") else escape(job_state(job) or "new")
 
 
-def _row(job: dict[str, Any]) -> str:
+def _row(job: dict[str, Any], training: TrainingLog | None) -> str:
     metadata, status, state = job["metadata"], job.get("status") or {}, _state(job)
     name, namespace = escape(metadata["name"]), escape(metadata["namespace"])
     started, completed = status.get("startTime"), status.get("completionTime")
     took = seconds_between(started, completed)
-    why = "; ".join(waiting_reasons(job)) or in_a_line(terminal_message(job))
+    progress = [] if training is None else training.summary()
+    why = "; ".join(waiting_reasons(job) or progress) or in_a_line(terminal_message(job))
     return (
         f'<tr id="{escape(metadata["uid"])}" class="{state.lower()}">'
         f'<th scope="row"><a href="/jobs/{namespace}/{name}/{escape(metadata["uid"])}">{name}</a></th>'

@@ -25,7 +25,7 @@ def parts(feed: JobFeed, *, is_live: bool = True) -> dict[str, str]:
     """Build the parts of the page that change, by their ids; those that need a log only if `is_live`."""
     job = feed.job
     is_over = job_state(job) in TERMINAL
-    waiting = "The job was deleted." if feed.is_deleted else "\n".join(waiting_reasons(job))
+    waiting = "The job was deleted." if feed.is_deleted else "\n".join(waiting_reasons(job) or feed.training.summary())
     read_at = None if is_over else datetime.now(UTC)
     found = sections(run_of(job, feed.pods, feed.training, read_at=read_at, message=waiting))
     if not is_live:

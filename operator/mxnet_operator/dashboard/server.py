@@ -18,6 +18,7 @@ from mxnet_operator.api.kinds import ALL
 from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import in_v1_words, pod_name, pods_of, replicas
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
+from mxnet_operator.client.training import running_trainings
 from mxnet_operator.dashboard import job_list, job_page
 from mxnet_operator.dashboard.job_feed import JobFeed
 from mxnet_operator.kube.client import Client
@@ -151,7 +152,7 @@ class Dashboard:
 
     async def _list(self, _: web.Request) -> web.Response:
         jobs = [in_v1_words(job) for job in await stored_jobs(self._client, self._namespace, {})]
-        return _page("MXJobs", job_list.body(job_list.parts(jobs), self._client.server))
+        return _page("MXJobs", job_list.body(job_list.parts(jobs, {}), self._client.server))
 
     async def _list_changes(self, request: web.Request) -> web.StreamResponse:
         stream = await _Stream.open(request)
@@ -159,8 +160,11 @@ class Dashboard:
             stream.until_outage(),
             contextlib.aclosing(job_list.all_jobs(self._client, self._namespace)) as changes,
         ):
+            read, trainings = -_TICK, {}
             async for jobs in changes:
-                await stream.draw(job_list.parts(jobs))
+                if time.monotonic() - read >= _TICK:
+                    trainings, read = await running_trainings(self._client, jobs), time.monotonic()
+                await stream.draw(job_list.parts(jobs, trainings))
                 await asyncio.sleep(_REDRAW)
         return stream.response
 

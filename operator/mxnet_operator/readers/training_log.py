@@ -7,10 +7,12 @@ first. What all spellings share is read: an epoch, and after it pairs of a name 
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
+
+from mxnet_operator.readers.durations import short
 
 TIME_COST: Final = "Time cost"
 """Name of the seconds that an epoch took, however a script spells it."""
@@ -62,6 +64,13 @@ _TIMES: Final = frozenset(
 _SPEEDS: Final = frozenset({"speed", "throughput"})
 _COUNTERS: Final = frozenset({"batch", "batches", "step", "steps", "iter", "iteration"})
 _SETTINGS: Final = frozenset({"lr", "learning rate", "wd"})
+_EPOCHS_OPTION: Final = re.compile(r"(?:^|\s)--(?:(?:num|nb|n|max|total)[-_]?)?epochs?[\s=]+(\d{1,9})(?=[\s'\";]|$)")
+_OF_EPOCHS: Final = re.compile(r"epoch\D{0,3}\d{1,9}/(\d{1,9})", re.IGNORECASE)
+_STALL: Final = "mxjob: stalled for "
+"""Beginning of the line by which the fail-fast hook reports a worker that stands still (`mxjob_stall.py`)."""
+_FLAT_EPOCHS: Final = 5
+_FLAT_RANGE: Final = 0.02
+_FLAT_BELOW: Final = 0.5
 _LONGEST: Final = 1000
 """Characters of a line that are read after its epoch."""
 
@@ -73,10 +82,12 @@ class EpochMetric(msgspec.Struct, frozen=True):
     name: str
     value: float
 
-    @property
-    def divergence(self) -> str:
-        """Warning for users where the value isn't finite."""
-        return f"{self.name} is {self.value} in epoch {self.epoch}: the training has diverged."
+
+class TrainingWarning(msgspec.Struct, frozen=True):
+    """Sentence for users about a figure, and the epoch that gave rise to it."""
+
+    epoch: int
+    text: str
 
 
 class BatchSpeed(msgspec.Struct, frozen=True):
@@ -99,6 +110,12 @@ def parse_epoch_line(line: str) -> tuple[EpochMetric, ...]:
     if any(name in _COUNTERS for name, _ in pairs):
         return ()
     return tuple(EpochMetric(_epoch(found), name, value) for name, value in pairs if name not in _SETTINGS)
+
+
+def epochs_in_command(words: Iterable[str]) -> int | None:
+    """Return the number of epochs that a command asks for, as by `--num-epochs 10`; None where it doesn't."""
+    found = _EPOCHS_OPTION.findall(" ".join(words))
+    return int(found[-1]) if found else None
 
 
 def rank_in(line: str) -> int | None:
@@ -167,20 +184,71 @@ class TrainingLog:
     """Progress of a training, as far as its log shows: its position, and its figures epoch by epoch.
 
     A job that restarts writes some epochs again; the last word counts.
+
+    Args:
+        clock: Seconds, monotonic, at which the current line was written; by default only what scripts log is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
+        self._clock = clock
         self.last: EpochMetric | BatchSpeed | None = None
         """Newest line with figures."""
-        self.diverged: dict[str, EpochMetric] = {}
-        """First epoch of each figure that was not finite, in the order of the log."""
+        self.epochs_wanted: int | None = None
+        """Number of epochs that the training is to have, where somebody has said."""
+        self.stall = ""
+        """Where the worker stands still, if its newest line says so."""
         self.rank: int | None = None
         """Rank of the worker, where its log tells."""
         self._figures: dict[int, dict[str, float]] = {}
         self._speeds: dict[int, list[float]] = {}
+        self._warnings: dict[str, TrainingWarning] = {}
+        self._begun: dict[int, float] = {}
+        """Times at which the first lines of epochs came."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with the figures so far, each said once, in the order of the log."""
+        return [each.text for each in self._warnings.values()]
+
+    def where(self) -> str:
+        """Return the position in words: `epoch 7 of 10, about 3m7s left`; where it stands still; empty before both."""
+        if self.stall or self.last is None:
+            return self.stall
+        return ", ".join(filter(None, [self.of_all(self.last.epoch), self.time_left()]))
+
+    def of_all(self, epoch: int) -> str:
+        """Return the epoch in words: `epoch 7 of 10`; without the second number where it isn't known."""
+        return f"epoch {epoch}" + ("" if self.epochs_wanted is None else f" of {self.epochs_wanted}")
+
+    def time_left(self) -> str:
+        """Return `about 3m7s left`; empty where it isn't known."""
+        left = self._seconds_left()
+        return "" if left is None else f"about {short(left)} left"
+
+    def summary(self) -> list[str]:
+        """Return the position and the warnings, as far as there are any."""
+        return [each for each in (self.where(), *self.warnings) if each]
+
+    def _seconds_left(self) -> float | None:
+        """Return the mean time of an epoch for each one that is to come or under way; None where that isn't known.
+
+        Scripts log the time of the training alone, without validation and checkpoints; a clock may see a log that was
+        written before. So the longer time counts.
+        """
+        if self.last is None or self.epochs_wanted is None:
+            return None
+        costs = [figures[TIME_COST] for figures in self._figures.values() if TIME_COST in figures]
+        logged = sum(costs) / len(costs) if costs else 0.0
+        epochs, times = list(self._begun), list(self._begun.values())
+        timed = (times[-1] - times[0]) / (epochs[-1] - epochs[0]) if len(epochs) > 1 else 0.0
+        first = 1 if min(self._figures) == 1 else 0  # MXNet counts from 0, many scripts from 1
+        ended = self.last.epoch - first + isinstance(self.last, EpochMetric)
+        left = (self.epochs_wanted - ended) * max(logged, timed)
+        return left if 1 <= left < math.inf else None
 
     def take(self, line: str) -> bool:
         """Read a line; return whether it had figures."""
+        self.stall = line.strip().removeprefix("mxjob: ") if line.startswith(_STALL) else ""
         self.rank = rank_in(line) if self.rank is None else self.rank
         speed = parse_speed_line(line)
         if speed is not None:
@@ -189,6 +257,8 @@ class TrainingLog:
             self.last = speed
             return True
         metrics = parse_epoch_line(line)
+        if metrics and (of := _OF_EPOCHS.search(line)):
+            self.epochs_wanted = int(of[1])
         for metric in metrics:
             self._begin(metric.epoch)
             self.last = metric
@@ -196,9 +266,29 @@ class TrainingLog:
                 self._add_speed(metric.epoch, metric.value)
                 continue
             self._figures[metric.epoch][metric.name] = metric.value
-            if not math.isfinite(metric.value):
-                self.diverged.setdefault(metric.name, metric)
+            self._warn(metric)
         return bool(metrics)
+
+    def new_warnings(self, line: str) -> list[str]:
+        """Read a line; return the warnings that it gives rise to."""
+        known = self.warnings
+        self.take(line)
+        return [each for each in self.warnings if each not in known]
+
+    def _warn(self, metric: EpochMetric) -> None:
+        name, epoch = metric.name, metric.epoch
+        if not math.isfinite(metric.value):
+            text = f"{name} is {metric.value} in epoch {epoch}: the training has diverged."
+            self._warnings.setdefault(f"{name} diverged", TrainingWarning(epoch, text))
+        elif name.endswith("accuracy"):
+            values = [figures[name] for figures in self._figures.values() if name in figures]
+            low, high = min(values), max(values)
+            if len(values) >= _FLAT_EPOCHS and high < _FLAT_BELOW and high - low < _FLAT_RANGE:
+                text = (
+                    f"{name} has stayed at {low:.3g} to {high:.3g} for {len(values)} epochs: the model does not"
+                    " learn so far. Check the learning rate and the labels."
+                )
+                self._warnings.setdefault(f"{name} flat", TrainingWarning(epoch, text))
 
     def figures(self, epoch: int) -> dict[str, float]:
         """Return the figures of an epoch by their names in the log (`Validation-accuracy`); empty before its end."""
@@ -240,7 +330,9 @@ class TrainingLog:
         if self.last is not None and epoch < self.last.epoch:  # the job has restarted
             self._speeds = {known: speeds for known, speeds in self._speeds.items() if known < epoch}
             self._figures = {known: figures for known, figures in self._figures.items() if known < epoch}
-            self.diverged = {name: first for name, first in self.diverged.items() if first.epoch < epoch}
+            self._warnings = {key: each for key, each in self._warnings.items() if each.epoch < epoch}
+            self._begun = {}
+        self._begun.setdefault(epoch, self._clock())
         self._figures.setdefault(epoch, {})
         self._speeds.setdefault(epoch, [])
 

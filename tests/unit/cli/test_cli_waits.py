@@ -35,7 +35,7 @@ class TestEveryWait:
         assert text.count(f"waiting: {WORDS} {condition_type}") == 1
 
     def test_by_get_wide(self, condition_type: str) -> None:
-        heading, (row,) = table([waiting_job(condition_type)], wide=True, with_namespace=False)
+        heading, (row,) = table([waiting_job(condition_type)], {}, wide=True, with_namespace=False)
         assert row[heading.index("MESSAGE")].startswith(f"{WORDS} {condition_type}")
 
     def test_by_describe(self, condition_type: str, capsys: pytest.CaptureFixture[str]) -> None:

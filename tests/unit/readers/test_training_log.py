@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from mxnet_operator.readers.training_log import BatchSpeed, EpochMetric, TrainingLog, parse_epoch_line, parse_speed_line
+from mxnet_operator.readers.training_log import (
+    BatchSpeed,
+    EpochMetric,
+    TrainingLog,
+    epochs_in_command,
+    parse_epoch_line,
+    parse_speed_line,
+)
 
 # Of examples/image-classification with MXNet 1.9.1: its first lines, the end of an epoch, the beginning of the next.
 CAPTURED = """\
@@ -219,3 +226,77 @@ def test_the_log_of_a_gluon_script_is_a_history_too():
 def test_epochs_are_counted_whether_a_script_begins_with_0_or_1_or_goes_on_later(first, epochs):
     log = log_of(*(f"Epoch[{epoch}] Train-accuracy=0.5" for epoch in range(first, first + 3)))
     assert log.history()["epochs"] == epochs
+
+
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        ([], ""),
+        (["Epoch[0] Batch [20] accuracy=0.1"], "epoch 0 of 10"),
+        (["Epoch[0] Time cost=10.5", "Epoch[0] Validation-accuracy=0.5"], "epoch 0 of 10, about 1m34s left"),
+        (["Epoch[0] Time cost=10.5", "Epoch[1] Batch [20] accuracy=0.1"], "epoch 1 of 10, about 1m34s left"),
+        (["Epoch 1: loss 0.5, time 10.5 sec"], "epoch 1 of 10, about 1m34s left"),
+        (["Epoch 3/4: loss 0.5, time 10.5 sec"], "epoch 3 of 4"),
+        (["Epoch[9] Time cost=10.5"], "epoch 9 of 10"),
+        (["Epoch[9] Time cost=nan", "Epoch[11] Time cost=3"], "epoch 11 of 10"),
+        (
+            [
+                "Epoch[0] Time cost=10",
+                "  File 'a.py'",
+                "mxjob: stalled for 300 s, without CPU or output, at a.py:3, in f",
+            ],
+            "stalled for 300 s, without CPU or output, at a.py:3, in f",
+        ),
+        (["mxjob: stalled for 300 s", "Epoch[1] loss=1"], "epoch 1 of 10"),
+    ],
+)
+def test_the_position_has_the_epochs_asked_for_and_the_time_that_is_left(lines, where):
+    log = TrainingLog()
+    log.epochs_wanted = 10
+    for line in lines:
+        log.take(line)
+    assert log.where() == where
+
+
+def test_the_time_that_is_left_includes_what_a_script_does_between_epochs():
+    now = [0.0]
+    log = TrainingLog(lambda: now[0])
+    log.epochs_wanted = 10
+    for epoch in range(4):
+        log.take(f"Epoch[{epoch}] Time cost=1")
+        now[0] += 20
+    assert log.where() == "epoch 3 of 10, about 2m left"
+
+
+@pytest.mark.parametrize(
+    ("words", "epochs"),
+    [
+        (["python", "train_mnist.py", "--num-epochs", "10", "--lr-step-epochs", "10,20"], 10),
+        (["python", "train.py", "--epochs=3", "--epochs=5"], 5),
+        (["sh", "-c", "cd /src && python train.py --n_epochs 7; echo done"], 7),
+        (["python", "train.py", "--load-epoch", "3", "--warmup-epochs", "2", "--max-epoch", "ten"], None),
+    ],
+)
+def test_a_command_tells_how_many_epochs_it_asks_for(words, epochs):
+    assert epochs_in_command(words) == epochs
+
+
+@pytest.mark.parametrize(
+    ("values", "warnings"),
+    [
+        ([0.09, 0.1, 0.095, 0.1, 0.09], 1),
+        ([0.09, 0.1, 0.095, 0.1], 0),
+        ([0.09, 0.1, 0.095, 0.1, 0.2], 0),
+        ([0.99, 0.99, 0.99, 0.99, 0.99], 0),
+        ([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9], 1),
+    ],
+)
+def test_an_accuracy_that_does_not_move_is_warned_of_once(values, warnings):
+    log = log_of(*(f"Epoch[{epoch}] Train-accuracy={value}" for epoch, value in enumerate(values)))
+    sentence = "Train-accuracy has stayed at {} to 0.1 for 5 epochs: the model does not learn so far. Check the"
+    assert [each.startswith(sentence.format(min(values))) for each in log.warnings] == [True] * warnings
+
+
+def test_a_restart_takes_back_warnings_of_its_epochs():
+    flat = [f"Epoch[{epoch}] Train-accuracy=0.1" for epoch in range(5)]
+    assert log_of(*flat, "Epoch[2] Train-accuracy=0.3").warnings == []

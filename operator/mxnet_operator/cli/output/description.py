@@ -9,12 +9,14 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.api.kinds import MXJOB
+from mxnet_operator.cli.output.progress import training_text
 from mxnet_operator.cli.output.replica_state import ReplicaState
 from mxnet_operator.cli.output.tables import BLANK, STYLES, write_table
 from mxnet_operator.cli.output.terminal import data_console
 from mxnet_operator.cli.output.times import job_duration, since
 from mxnet_operator.client.job_events import event_time
 from mxnet_operator.client.jobs import kind_of_job, replicas
+from mxnet_operator.readers.training_log import TrainingLog
 
 MOST_REPLICAS: Final = 100
 MOST_EVENTS: Final = 20
@@ -36,11 +38,13 @@ class JobDetails:
     """Where what the job wrote is."""
     ranks: dict[str, int]
     """Ranks of workers by pod, where their logs tell."""
+    training: TrainingLog | None = None
+    """How far the training of a running job is."""
 
 
 def write_description(job: dict[str, Any], details: JobDetails) -> None:
     """Write the description of a job to stdout."""
-    _write_summary(job)
+    _write_summary(job, details.training)
     _write_spec(job)
     _write_conditions(job)
     _write_replicas(job, details)
@@ -57,7 +61,7 @@ def write_description(job: dict[str, Any], details: JobDetails) -> None:
             data_console().print(_INDENT + line)
 
 
-def _write_summary(job: dict[str, Any]) -> None:
+def _write_summary(job: dict[str, Any], training: TrainingLog | None) -> None:
     metadata, spec, status = job["metadata"], job["spec"], job.get("status") or {}
     policy, kind = spec.get("runPolicy") or {}, kind_of_job(job)
     state = job_state(job) or "new"
@@ -78,6 +82,7 @@ def _write_summary(job: dict[str, Any]) -> None:
         "Started": _when(status.get("startTime")),
         "Completed": _when(status.get("completionTime")),
         "Duration": job_duration(job),
+        "Training": "" if training is None else "; ".join(filter(None, [training_text(training), *training.warnings])),
         "Restarts": restarts,
         "Page": job_page(job),
         "Run policy": ", ".join(f"{key} {_plain(value)}" for key, value in policy.items()),

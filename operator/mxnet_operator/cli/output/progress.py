@@ -38,29 +38,26 @@ def replicas_text(job: dict[str, Any]) -> str:
 
 
 def training_text(log: TrainingLog) -> str:
-    """Format the latest figures of a training: `epoch 3  batch 40  1234 samples/s  accuracy 0.95`; may be empty."""
+    """Format where a training is: `epoch 3 of 10, about 5m left  batch 40  1234 samples/s`; may be empty."""
     last = log.last
-    if last is None:
-        return ""
+    if last is None or log.stall:
+        return log.stall
     if not isinstance(last, BatchSpeed):
-        return epoch_text(log, last.epoch)
-    parts = [f"epoch {last.epoch}", f"batch {last.batch}"]
+        return "  ".join([log.where(), *_figures(log, last.epoch)])
+    parts = [log.where(), f"batch {last.batch}"]
     parts += [f"{last.samples_per_second:.4g} samples/s"] if last.samples_per_second is not None else []
     return "  ".join([*parts, *(f"{name} {value:.4g}" for name, value in last.metrics.items())])
 
 
 def epoch_text(log: TrainingLog, epoch: int) -> str:
-    """Format an epoch's figures: `epoch 3  1234 samples/s  Train-accuracy 0.97  Validation-accuracy 0.98`."""
+    """Format an epoch's figures: `epoch 3 of 10  1234 samples/s  Train-accuracy 0.97  about 3m7s left`."""
+    return "  ".join(filter(None, [log.of_all(epoch), *_figures(log, epoch), log.time_left()]))
+
+
+def _figures(log: TrainingLog, epoch: int) -> list[str]:
     speed = log.samples_per_second(epoch)
     figures = [f"{name} {value:.4g}" for name, value in log.figures(epoch).items() if name != TIME_COST]
-    return "  ".join([f"epoch {epoch}", *([f"{speed:.4g} samples/s"] if speed is not None else []), *figures])
-
-
-def take(log: TrainingLog, line: str) -> str:
-    """Read a log line; return a notice where a figure is the first of its name that is not a finite number."""
-    known = len(log.diverged)
-    log.take(line)
-    return list(log.diverged.values())[-1].divergence if len(log.diverged) > known else ""
+    return [*([f"{speed:.4g} samples/s"] if speed is not None else []), *figures]
 
 
 def elapsed_text(seconds: float) -> str:
@@ -159,7 +156,7 @@ class PlainProgress:
         self._show_log = show_log
         self._last = ""
         self._waits = _Waits()
-        self.training = TrainingLog()
+        self.training = TrainingLog(time.monotonic)
         self._start = time.monotonic()
 
     def job(self, job: dict[str, Any]) -> None:
@@ -177,8 +174,8 @@ class PlainProgress:
     def log_line(self, line: str) -> None:
         """Write the log line, or the figures of the epoch that it ends."""
         before = self.training.last
-        if diverged := take(self.training, line):
-            self.note(diverged)
+        for warning in self.training.new_warnings(line):
+            self.note(warning)
         if self._show_log:
             write_log(line)
         elif before is not None and self.training.last is not None and before.epoch != self.training.last.epoch:
@@ -218,7 +215,7 @@ class LiveProgress:
         self._pods: list[dict[str, Any]] | None = None
         self._replicas: list[Text] = []
         self._drawn = -_REDRAW
-        self.training = TrainingLog()
+        self.training = TrainingLog(time.monotonic)
         self._wait = ""
         self._spinner = Spinner("dots")
         self._live = Live(
@@ -242,8 +239,8 @@ class LiveProgress:
 
     def log_line(self, line: str) -> None:
         """Write the log line above the progress line, which shows its figures."""
-        if diverged := take(self.training, line):
-            self.note(diverged)
+        for warning in self.training.new_warnings(line):
+            self.note(warning)
         if self._show_log and self._stdout_is_terminal:
             for shown in printable_lines(line):
                 self._console.print(Text(shown))

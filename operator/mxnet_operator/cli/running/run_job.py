@@ -32,6 +32,7 @@ from mxnet_operator.client.jobs import (
     pod_selector,
     read_pods,
 )
+from mxnet_operator.client.training import epochs_wanted
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.readers.pods import ENDED
 from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
@@ -154,6 +155,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     start = time.monotonic()
     with progress(show_log=options.logs) as shown:
         shown.job(job)
+        shown.training.epochs_wanted = epochs_wanted(job)
         replica = options.replica or main_replica(job)
         follower = LogFollower(
             client, job, replica, shown.log_line, on_wait=shown.waiting, retry_timeout=options.retry_timeout
@@ -184,8 +186,8 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         if options.adopt is not None:  # 1 would say that the job Failed
             error.code, error.hint = Exit.TRY_AGAIN, "run the same command again: it finds the job"
         raise
-    for first in shown.training.diverged.values():
-        say(first.divergence, style="yellow")
+    for warning in shown.training.warnings:
+        say(warning, style="yellow")
     if job_state(job) == SUCCEEDED:
         say(f"{record.message} ({took})", style="green")
         return Exit.OK

@@ -14,6 +14,7 @@ from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import read_pods
+from mxnet_operator.client.training import running_trainings
 from mxnet_operator.readers.training_log import rank_in
 from mxnet_operator.readers.volumes import kept_volumes
 
@@ -42,9 +43,11 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         failed = first_failed(states)
         lines = [] if failed is None else await _last_lines(client, job, failed)
         ranks = await _ranks(client, job, states)
+        trainings = await running_trainings(client, [job])
         new = await asyncio.to_thread(written, job, pods) if is_local(client.server) else []
     files = [*map(str, new), *map(str, kept_volumes(job))]
-    write_description(job, JobDetails(states, events, failed, lines, files, ranks))
+    training = trainings.get(job["metadata"]["uid"])
+    write_description(job, JobDetails(states, events, failed, lines, files, ranks, training))
     return Exit.OK
 
 

@@ -23,6 +23,8 @@ from mxnet_operator.cli.server.job_kinds import Job, find_job, namespace_missing
 from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job, ready_counts
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.client.stored_jobs import stored_jobs
+from mxnet_operator.client.training import running_trainings
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
 
 if TYPE_CHECKING:
@@ -92,7 +94,8 @@ async def get(
             _write(jobs, output, alone=name is not None)
             return Exit.OK
         readable = [in_v1_words(job) for job in jobs]
-        columns = _show_table(readable, namespace, wide=output is Output.WIDE, watch=watch)
+        trainings = await running_trainings(client, readable) if output is Output.WIDE else {}
+        columns = _show_table(readable, namespace, trainings, wide=output is Output.WIDE, watch=watch)
         if not jobs and namespace and await namespace_missing(client, namespace):
             say(f"there is no namespace {namespace}; list all jobs: mxjob get -A")
         if watch:
@@ -116,8 +119,10 @@ def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
         write_line(dump(data).rstrip("\n"))
 
 
-def _show_table(jobs: list[Job], namespace: str | None, *, wide: bool, watch: bool) -> Columns:
-    heading, rows = table(jobs, wide=wide, with_namespace=namespace is None)
+def _show_table(
+    jobs: list[Job], namespace: str | None, trainings: dict[str, TrainingLog], *, wide: bool, watch: bool
+) -> Columns:
+    heading, rows = table(jobs, trainings, wide=wide, with_namespace=namespace is None)
     widest = [_WIDEST.get(column, "") for column in heading]
     columns = Columns(heading, [*rows, widest] if watch else rows)
     if jobs or watch:
@@ -151,8 +156,10 @@ async def _watch(  # noqa: PLR0917
             raise
 
 
-def table(jobs: list[Job], *, wide: bool, with_namespace: bool) -> tuple[list[str], list[list[str]]]:
-    """Build the heading and rows of a table of jobs.
+def table(
+    jobs: list[Job], trainings: dict[str, TrainingLog], *, wide: bool, with_namespace: bool
+) -> tuple[list[str], list[list[str]]]:
+    """Build the heading and rows of a table of jobs; `trainings` has the progress of running ones by uid.
 
     Columns of a tuning's replica types are included if a job has such, TYPE if a job isn't kubeflow.org's MXJob.
     """
@@ -161,10 +168,10 @@ def table(jobs: list[Job], *, wide: bool, with_namespace: bool) -> tuple[list[st
     heading += ["TYPE"] if any(kind_of_job(job) is not MXJOB for job in jobs) else []
     heading += ["NAME", "STATE", *(kind.upper() for kind in (*_ALWAYS_SHOWN, *tuned)), "RESTARTS", "DURATION", "AGE"]
     heading += ["MODE", "MESSAGE"] if wide else []
-    return heading, [_row(job, heading) for job in jobs]
+    return heading, [_row(job, heading, trainings.get(job["metadata"]["uid"])) for job in jobs]
 
 
-def _row(job: Job, heading: Sequence[str]) -> list[str]:
+def _row(job: Job, heading: Sequence[str], training: TrainingLog | None = None) -> list[str]:
     metadata, status = job["metadata"], job.get("status") or {}
     counts = {kind.upper(): f"{ready}/{wanted}" for kind, (ready, wanted) in ready_counts(job).items()}
     cells = {
@@ -177,15 +184,17 @@ def _row(job: Job, heading: Sequence[str]) -> list[str]:
         "DURATION": job_duration(job),
         "AGE": since(metadata.get("creationTimestamp")),
         "MODE": job["spec"].get("jobMode", ""),
-        "MESSAGE": _message(job),
+        "MESSAGE": _message(job, training),
     }
     return [cells.get(column, "") for column in heading]
 
 
-def _message(job: Job) -> str:
-    """Return what the job waits for, else its state's condition message."""
+def _message(job: Job, training: TrainingLog | None) -> str:
+    """Return what the job waits for, else how far its training is, else its state's condition message."""
     if reasons := waiting_reasons(job):
         return "; ".join(reasons)
+    if training is not None and (progress := training.summary()):
+        return "; ".join(progress)
     state = job_state(job)
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition.get("type") == state:
