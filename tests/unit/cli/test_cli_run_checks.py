@@ -60,3 +60,11 @@ def test_where_no_report_can_be_no_job_is_created(run, tmp_path, report, problem
 
     assert (code, created) == (2, 0)
     assert f"--report {tmp_path / report}: {problem}" in err.replace("\n", " ")
+
+
+def test_resume_needs_a_folder_that_outlives_a_pod(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "--image", "any", "--resume", "train.py"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "--mount ./models:/models" in capsys.readouterr().err

@@ -291,6 +291,12 @@ def run(
             hint="install them in the image",
             code=Exit.USAGE,
         )
+    if resume and file is None and not mounts and not volumes:
+        raise CommandError(
+            "--resume: the checkpoints have to be in a folder that outlives a pod",
+            hint="--volume CLAIM:/models or, on the local cluster, --mount ./models:/models, and --model-prefix in it",
+            code=Exit.USAGE,
+        )
     if mounts and not uses_local(target):
         raise CommandError(
             "--mount: only the local cluster mounts folders of this machine, and another cluster is chosen",
