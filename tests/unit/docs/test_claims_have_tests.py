@@ -18,7 +18,7 @@ PROOFS = TOOL["proofs"]()
 DOCUMENTS = sorted((ROOT / "examples" / "seeds").glob("*/README.md"))
 LINK = re.compile(r"\]\((?P<file>(?:\.\./)+tests/[^)#]+)#(?P<name>[^)]+)\)")
 FOR_MAINTAINERS = {"claims.md", "tests.md"}
-OTHERWISE = "decisions/api.md#what-the-five-documents-promise-otherwise-and-what-stands-in-its-place)"
+OTHERWISE = "decisions/api.md#differences-from-the-five-documents)"
 """What a row of a document's page may link to in place of a test: the page that quotes what is left out, and why."""
 
 
