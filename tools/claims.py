@@ -1,7 +1,7 @@
 """Writes docs/claims.md: what the user pages claim, and the test that shows it, from tests/claims.yaml.
 
-A claim is a row of a table of what happens, or one of the rules of docs/semantics.md, which begin with bold words. User
-pages link no tests themselves.
+A claim is a row of a table of what happens, or one of the rules of docs/semantics.md, which begin with bold words. The
+file may also name sentences of a page, word for word. User pages link no tests themselves.
 """
 
 import re
@@ -44,6 +44,15 @@ def claims_of(page: str, text: str) -> list[tuple[str, str]]:
         if page == RULES and (rule := _RULE.match(line)):
             found.append((heading, rule["rule"].rstrip(".:")))
     return [(heading, _LINK.sub(r"\1", claim).strip()) for heading, claim in found]
+
+
+def prose_of(text: str) -> dict[str, str]:
+    """The text under each heading of a page, without links and bold, to look up sentences in."""
+    found: dict[str, str] = {}
+    for part in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
+        heading, _, prose = part.partition("\n")
+        found[heading] = _LINK.sub(r"\1", prose).replace("**", "")
+    return found
 
 
 def proofs() -> dict[str, dict[str, dict[str, list[str]]]]:

@@ -40,9 +40,12 @@ def exists(path: str) -> bool:
 
 @pytest.mark.parametrize("page", PROOFS)
 def test_the_claims_of_a_page_are_those_that_the_file_has(page: str) -> None:
-    claimed = TOOL["claims_of"](page, (ROOT / "docs" / page).read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    claimed, prose = TOOL["claims_of"](page, text), TOOL["prose_of"](text)
     proved = [(heading, claim) for heading, claims in PROOFS[page].items() for claim in claims]
-    assert sorted(claimed) == sorted(proved)
+    assert [claim for claim in claimed if claim not in proved] == []
+    further = [claim for claim in proved if claim not in claimed]
+    assert [each for each in further if each[1][-1] not in ".:" or each[1] not in prose.get(each[0], "")] == []
 
 
 def test_each_claim_has_a_test_that_exists() -> None:
