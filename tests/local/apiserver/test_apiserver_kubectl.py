@@ -88,7 +88,7 @@ async def test_get_services_nodes_namespaces_and_definitions(api, kubectl):
         "<none>",
         "9091/TCP",
     ]
-    assert (await kubectl.ok("get", "nodes", "--no-headers")).split()[:3] == ["local", "Ready", "<none>"]
+    assert (await kubectl.ok("get", "nodes", "--no-headers")).split()[:2] == ["local", "Ready"]
     assert "kube-system" in await kubectl.ok("get", "ns")
     assert "mxjobs.kubeflow.org" in await kubectl.ok("get", "crd")
     await kubectl.ok("wait", "--for=condition=Established", "crd/mxjobs.kubeflow.org", f"--timeout={SECONDS}s")
@@ -334,14 +334,14 @@ async def test_what_kubectl_creates_by_words(api, kubectl):
 
 async def test_claims_are_listed_as_kubectl_shows_them(api, kubectl):
     await kubectl.ok("apply", "-f", "-", stdin=volume_claim("data", accessModes=["ReadWriteOnce", "ReadOnlyMany"]))
-    assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[:3] == ["data", "Pending", "<unset>"]
+    assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[:2] == ["data", "Pending"]
     path = f"{CLAIMS.format('default')}/data"
     (await api.merge(path, {"spec": {"volumeName": "pvc-1"}})).ok()
     modes = ["ReadOnlyMany", "ReadWriteOnce"]
     bound = {"phase": "Bound", "accessModes": modes, "capacity": {"storage": "1Gi"}}
     (await api.merge(f"{path}/status", {"status": bound})).ok()
     listed = (await kubectl.ok("get", "pvc", "--no-headers")).split()
-    assert listed[:6] == ["data", "Bound", "pvc-1", "1Gi", "RWO,ROX", "<unset>"]
+    assert listed[:5] == ["data", "Bound", "pvc-1", "1Gi", "RWO,ROX"]
     (await api.delete(path)).ok()
     assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[1] == "Terminating"
     assert "Finalizers:    [kubernetes.io/pvc-protection]" in await kubectl.ok("describe", "pvc", "data")

@@ -1,4 +1,4 @@
-"""The small grammars of the API server, as tables: strategic merge, JSONPath, ages, cells, and the list of types."""
+"""The small grammars of the API server, as tables: strategic merge, ages, cells, and the list of types."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from mxnet_operator.api import builtin_types as checked_in
 from mxnet_operator.api.strategic_merge import strategic_merge
 from mxnet_operator.local.apiserver.requests import find_target
 from mxnet_operator.local.apiserver.resources import PODS, Catalog
-from mxnet_operator.local.apiserver.tables import TableFormat, age, find, requested_table, table
+from mxnet_operator.local.apiserver.tables import TableFormat, age, requested_table, table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -44,30 +44,6 @@ def test_other_lists_and_directives_of_a_strategic_merge():
     assert strategic_merge(old, {"spec": {"$retainKeys": ["type"], "type": "B"}})["spec"] == {"type": "B"}
     ports = {"ports": [{"port": 1, "name": "a"}]}
     assert strategic_merge(ports, {"ports": [{"port": 1, "name": "b"}]}) == {"ports": [{"port": 1, "name": "b"}]}
-
-
-@pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        (".spec.a", [1]),
-        (".spec.none.at.all", []),
-        (".conditions[0].type", ["A"]),
-        (".conditions[-1:].type", ["B"]),
-        (".conditions[5].type", []),
-        (".conditions[*].type", ["A", "B"]),
-        ('.conditions[?(@.type=="B")].status', ["True"]),
-        (r".annotations.example\.org/x", ["y"]),
-        (".annotations['example.org/x']", ["y"]),
-        (".spec[", []),
-    ],
-)
-def test_a_json_path_finds(path, found):
-    obj = {
-        "spec": {"a": 1},
-        "conditions": [{"type": "A", "status": "False"}, {"type": "B", "status": "True"}],
-        "annotations": {"example.org/x": "y"},
-    }
-    assert find(path, obj) == found
 
 
 @pytest.mark.parametrize(

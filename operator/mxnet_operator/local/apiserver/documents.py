@@ -1,8 +1,7 @@
 """Documents about the server itself: health, version, discovery and OpenAPI."""
 
 import hashlib
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 from aiohttp import web
@@ -83,58 +82,6 @@ def resource_list(catalog: Catalog, group_name: str, version_name: str) -> Objec
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": listed}
 
 
-def aggregated(catalog: Catalog, groups: Iterable[str], api_version: str) -> Object:
-    """Build the aggregated discovery of those groups (apidiscovery.k8s.io, `api_version` v2 or v2beta1)."""
-    served = catalog.groups()
-    items = [
-        {
-            "metadata": {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None},
-            "versions": [
-                {
-                    "version": each,
-                    "freshness": "Current",
-                    "resources": [_aggregated_resource(r) for r in catalog.served(name, each)],
-                }
-                for each in served[name]
-            ],
-        }
-        for name in groups
-    ]
-    return {
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": f"apidiscovery.k8s.io/{api_version}",
-        "metadata": {},
-        "items": items,
-    }
-
-
-def _aggregated_resource(resource: Resource) -> Object:
-    def kind(name: str) -> Object:
-        return {"group": resource.group, "version": resource.version, "kind": name}
-
-    found: Object = {
-        "resource": resource.plural,
-        "responseKind": kind(resource.kind),
-        "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.singular,
-        "verbs": sorted(resource.verbs),
-    }
-    if resource.short_names:
-        found["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        found["categories"] = list(resource.categories)
-    if resource.subresources:
-        found["subresources"] = [
-            {
-                "subresource": each,
-                "responseKind": kind(_SUBRESOURCES[each][0] or resource.kind),
-                "verbs": list(_SUBRESOURCES[each][1]),
-            }
-            for each in sorted(resource.subresources)
-        ]
-    return found
-
-
 _FIELD_VALIDATION = {"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}
 
 
@@ -189,7 +136,6 @@ def _custom_schema(resource: Resource) -> Object:
 
 
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
-_AGGREGATED = re.compile(r"application/json;g=apidiscovery\.k8s\.io;v=(v2|v2beta1);as=APIGroupDiscoveryList")
 
 
 class Documents:
@@ -202,22 +148,10 @@ class Documents:
     def answer(self, request: web.Request) -> web.Response | None:
         """Respond with the document at the request's path; None where there is none."""
         path = request.path.rstrip("/")
-        aggregated = _AGGREGATED.search(request.headers.get("Accept", "").replace(" ", ""))
-        if aggregated and path in ("/api", "/apis"):
-            return self._aggregated(request, path, aggregated)
         build = self._builder(path)
         if build is None:
             return None
         return web.Response(body=self._encoded(path, build), content_type="application/json")
-
-    def _aggregated(self, request: web.Request, path: str, form: re.Match[str]) -> web.Response:
-        names = [""] if path == "/api" else [name for name in self._catalog.groups() if name]
-        body = self._encoded(path + form[1], lambda: aggregated(self._catalog, names, form[1]))
-        tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
-        headers = {"ETag": tag, "Vary": "Accept", "Content-Type": form[0]}
-        if request.headers.get("If-None-Match") == tag:
-            return web.Response(status=304, headers={"ETag": tag, "Vary": "Accept"})
-        return web.Response(body=body, headers=headers)
 
     def _builder(self, path: str) -> Callable[[], Object] | None:
         catalog = self._catalog

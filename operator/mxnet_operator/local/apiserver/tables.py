@@ -1,9 +1,5 @@
-"""Tables for `kubectl get` (meta.k8s.io/v1 Table), with JSONPath of printer columns and durations.
+"""Tables for `kubectl get` (meta.k8s.io/v1 Table), with the printer columns of our CRDs, and durations."""
 
-JSONPath is as in https://kubernetes.io/docs/reference/kubectl/jsonpath/, without unions, recursion and functions.
-"""
-
-import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,82 +38,6 @@ def age(since: str | None, now: datetime) -> str:
 
 def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
     return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
-
-
-_Step = Callable[[list[Any]], list[Any]]
-
-_TOKEN = re.compile(
-    r"""\.?(?:
-        (?P<field>(?:\\.|[^.\[\]\\])+)
-      | \[\s*(?:
-            '(?P<quoted>[^']*)'
-          | (?P<index>-?\d+)
-          | (?P<start>-?\d*):(?P<stop>-?\d*)
-          | (?P<all>\*)
-          | \?\(\s*@\.(?P<key>[\w.]+)\s*==\s*["'](?P<value>[^"']*)["']\s*\)
-        )\s*\]
-    )""",
-    re.VERBOSE,
-)
-
-
-def find(path: str, value: Any) -> list[Any]:
-    """Find every value at `path` (`.status.conditions[-1:].type`); none where a step is missing."""
-    found = [value]
-    for step in _steps(path):
-        found = step(found)
-    return found
-
-
-@functools.lru_cache(maxsize=256)
-def _steps(path: str) -> tuple[_Step, ...]:
-    steps: list[_Step] = []
-    position = 0
-    while position < len(path):
-        match = _TOKEN.match(path, position)
-        if match is None:
-            return (lambda _: [],)
-        steps.append(_step(match))
-        position = match.end()
-    return tuple(steps)
-
-
-def _step(match: re.Match[str]) -> _Step:
-    if (index := match["index"]) is not None:
-        at = int(index)
-        return lambda values: [each[at] for each in _lists(values) if -len(each) <= at < len(each)]
-    if match["start"] is not None:
-        bounds = slice(*(int(bound) if bound else None for bound in (match["start"], match["stop"])))
-        return lambda values: [item for each in _lists(values) for item in each[bounds]]
-    if match["all"]:
-        return lambda values: [item for each in values for item in _items(each)]
-    if (key := match["key"]) is not None:
-        wanted = match["value"]
-        return lambda values: [
-            item for each in values for item in _items(each) if str(_field(item, key.split("."))) == wanted
-        ]
-    name = match["quoted"]
-    if name is None:
-        name = re.sub(r"\\(.)", r"\1", match["field"])
-        if name == "*":
-            return lambda values: [item for each in values for item in _items(each)]
-    return lambda values: [each[name] for each in values if isinstance(each, dict) and each.get(name) is not None]
-
-
-def _lists(values: list[Any]) -> list[list[Any]]:
-    return [each for each in values if isinstance(each, list)]
-
-
-def _items(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
-
-
-def _field(value: Any, path: list[str]) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 _NONE = "<none>"
@@ -205,15 +125,11 @@ def _columns(resource: Resource) -> Sequence[Column]:
 
 
 def _declared(column: Any) -> Column:
-    kind, path = column["type"], column["jsonPath"]
+    kind, path = column["type"], column["jsonPath"].lstrip(".").split(".")  # our CRDs name plain fields only
 
     def cell(obj: Object, now: datetime) -> Any:
-        found = find(path, obj)
-        if not found:
-            return "<unknown>" if kind == "date" else None
-        if kind == "date":
-            return age(str(found[0]), now)
-        return found[0] if kind in ("integer", "number", "boolean") else ",".join(map(str, found))
+        found = at(obj, *path)
+        return age(found, now) if kind == "date" else found
 
     return Column(
         column["name"],
@@ -299,27 +215,10 @@ def _event_object(event: Object, _: datetime) -> str:
     return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
 
 
-def _event_source(event: Object, _: datetime) -> str:
-    component = at(event, "source", "component") or event.get("reportingComponent") or ""
-    host = at(event, "source", "host") or event.get("reportingInstance") or ""
-    return f"{component}, {host}" if host and component else component or host
-
-
 def _node_status(node: Object, _: datetime) -> str:
     conditions = {each["type"]: each["status"] for each in at(node, "status", "conditions", default=[])}
     ready = {"True": "Ready", None: "Unknown"}.get(conditions.get("Ready"), "NotReady")
     return ready + (",SchedulingDisabled" if at(node, "spec", "unschedulable") else "")
-
-
-def _node_roles(node: Object, _: datetime) -> str:
-    prefix = "node-role.kubernetes.io/"
-    roles = [k.removeprefix(prefix) for k in at(node, "metadata", "labels", default={}) if k.startswith(prefix)]
-    return ",".join(sorted(roles)) or _NONE
-
-
-def _node_internal_ip(node: Object, _: datetime) -> str:
-    addresses = at(node, "status", "addresses", default=[])
-    return next((each["address"] for each in addresses if each["type"] == "InternalIP"), _NONE)
 
 
 def _number_of_keys(obj: Object, _: datetime) -> int:
@@ -343,14 +242,6 @@ def _access_modes(claim: Object, _: datetime) -> str:
     return ",".join(short for mode, short in _ACCESS.items() if mode in modes)
 
 
-def _lease_holder(lease: Object, _: datetime) -> str:
-    return str(at(lease, "spec", "holderIdentity", default=""))
-
-
-def _created(obj: Object, _: datetime) -> str:
-    return str(at(obj, "metadata", "creationTimestamp", default=""))
-
-
 _BUILT_IN: dict[str, tuple[Column, ...]] = {
     builtin.PODS.plural: (
         _NAME,
@@ -360,8 +251,6 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         _AGE,
         Column("IP", _at("status", "podIP"), 1),
         Column("Node", _at("spec", "nodeName"), 1),
-        Column("Nominated Node", _at("status", "nominatedNodeName"), 1),
-        Column("Readiness Gates", lambda _obj, _now: _NONE, 1),
     ),
     builtin.SERVICES.plural: (
         _NAME,
@@ -377,23 +266,15 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         Column("Type", _at("type")),
         Column("Reason", _at("reason")),
         Column("Object", _event_object),
-        Column("Subobject", _at("involvedObject", "fieldPath", default=""), 1),
-        Column("Source", _event_source, 1),
         Column("Message", lambda event, _: re.sub(r"\s*\n\s*", " ", at(event, "message", default="")).strip()),
-        Column("First Seen", lambda event, now: age(event.get("firstTimestamp") or event.get("eventTime"), now), 1),
         Column("Count", _at("count", default=1), 1, "integer"),
         Column("Name", _at("metadata", "name"), 1, format="name"),
     ),
     builtin.NODES.plural: (
         _NAME,
         Column("Status", _node_status),
-        Column("Roles", _node_roles),
         _AGE,
         Column("Version", _at("status", "nodeInfo", "kubeletVersion", default="<unknown>")),
-        Column("Internal-IP", _node_internal_ip, 1),
-        Column("OS-Image", _at("status", "nodeInfo", "osImage", default="<unknown>"), 1),
-        Column("Kernel-Version", _at("status", "nodeInfo", "kernelVersion", default="<unknown>"), 1),
-        Column("Container-Runtime", _at("status", "nodeInfo", "containerRuntimeVersion", default="<unknown>"), 1),
     ),
     builtin.NAMESPACES.plural: (_NAME, Column("Status", _at("status", "phase")), _AGE),
     builtin.CONFIG_MAPS.plural: (_NAME, Column("Data", _number_of_keys, type="integer"), _AGE),
@@ -405,17 +286,12 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         Column("Capacity", _of_bound_claim("status", "capacity", "storage")),
         Column("Access Modes", _access_modes),
         Column("StorageClass", _at("spec", "storageClassName", default="")),
-        Column("VolumeAttributesClass", _at("spec", "volumeAttributesClassName", default="<unset>")),
         _AGE,
-        Column("VolumeMode", _at("spec", "volumeMode", default="<unset>"), 1),
     ),
     builtin.PRIORITY_CLASSES.plural: (
         _NAME,
         Column("Value", _at("value"), type="integer"),
         Column("Global-Default", _at("globalDefault", default=False), type="boolean"),
         _AGE,
-        Column("PreemptionPolicy", _at("preemptionPolicy")),
     ),
-    builtin.LEASES.plural: (_NAME, Column("Holder", _lease_holder), _AGE),
-    builtin.CUSTOM_RESOURCE_DEFINITIONS.plural: (_NAME, Column("Created At", _created)),
 }
