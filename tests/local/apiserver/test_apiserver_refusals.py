@@ -6,7 +6,7 @@ import ssl
 
 import aiohttp
 import pytest
-from apiserver_objects import CLAIMS, CONFIG_MAPS, JOBS, SERVICES, config_map, mxjob, volume_claim
+from apiserver_objects import CONFIG_MAPS, JOBS, SERVICES, config_map, mxjob
 
 PATH = JOBS.format("default")
 
@@ -141,17 +141,3 @@ async def test_the_methods_of_a_path_are_limited(api):
 async def test_plain_json_is_given_whatever_else_is_accepted(api):
     for accept in ("application/vnd.kubernetes.protobuf,application/json", "application/json, */*", "*/*", "text/html"):
         assert (await api.ask("GET", PATH, headers={"Accept": accept})).body["kind"] == "MXJobList"
-
-
-async def test_a_bound_claim_grows_and_does_not_shrink(api):
-    """Not among the tests of conformance: a real cluster's controller finds such a claim's volume lost."""
-    path = f"{CLAIMS.format('default')}/data"
-    (await api.post(CLAIMS.format("default"), volume_claim("data"))).ok()
-    bound = {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
-    assert (await api.merge(f"{path}/status", {"status": bound})).ok()["status"] == bound
-    shrunk = await api.merge(path, {"spec": {"resources": {"requests": {"storage": "1Mi"}}}})
-    assert [(each["field"], each["message"]) for each in shrunk.body["details"]["causes"]] == [
-        ("spec.resources.requests.storage", "Forbidden: field can not be less than status.capacity")
-    ]
-    grown = (await api.merge(path, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})).ok()
-    assert grown["spec"]["resources"]["requests"]["storage"] == "2Gi"

@@ -4,7 +4,6 @@ The words are those of kubernetes/pkg/apis/core/validation and of the strategies
 """
 
 import base64
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.client import Client
 from mxnet_operator.local.apiserver.json_values import Object, fill
 from mxnet_operator.local.apiserver.resources import SECRETS, Resource
-from mxnet_operator.local.apiserver.statuses import forbidden_field, required
+from mxnet_operator.local.apiserver.statuses import forbidden_field
 
 _KEY_RULE: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
@@ -23,20 +22,7 @@ _KEY_RULE: Final = (
 )
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _LONGEST_KEY: Final = 253
-_LARGEST: Final = 1024 * 1024
 _OPAQUE: Final = "Opaque"
-_OF_ACCOUNT: Final = "kubernetes.io/service-account-token"
-_ACCOUNT: Final = "kubernetes.io/service-account.name"
-_ALL_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "kubernetes.io/dockercfg": (".dockercfg",),
-    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
-}
-"""Keys that a Secret of the type must have."""
-_ANY_KEY: Final[Mapping[str, tuple[str, ...]]] = {"kubernetes.io/basic-auth": ("username", "password")}
-"""Keys of which a Secret of the type must have one."""
-_JSON_KEYS: Final = frozenset({".dockercfg", ".dockerconfigjson"})
 
 
 def fill_in_secret(secret: Object) -> None:
@@ -49,14 +35,11 @@ def fill_in_secret(secret: Object) -> None:
 
 
 def keyed_errors(obj: Object) -> Iterator[FieldError]:
-    """Validate the keys and the size of a ConfigMap or Secret."""
-    texts, binary = obj.get("data") or {}, obj.get("binaryData") or {}
-    for field, values in (("data", texts), ("binaryData", binary)):
-        for key in values:
+    """Validate the keys of a ConfigMap or Secret, which become names of files."""
+    for field in ("data", "binaryData"):
+        for key in obj.get(field) or ():
             for rule in broken_key_rules(key):
                 yield invalid(f"{field}[{key}]", key, rule)
-            if field == "data" and key in binary:
-                yield invalid(f"{field}[{key}]", key, "duplicate of key present in binaryData")
 
 
 def broken_key_rules(key: str) -> Iterator[str]:
@@ -71,36 +54,6 @@ def broken_key_rules(key: str) -> Iterator[str]:
         yield "must not start with '..'"
 
 
-def config_map_errors(config_map: Object) -> Iterator[FieldError]:
-    """Validate a ConfigMap."""
-    yield from keyed_errors(config_map)
-    texts, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
-    size = sum(len(value.encode()) for value in texts.values())
-    if size + sum(len(base64.b64decode(value)) for value in binary.values()) > _LARGEST:
-        yield _too_long("[]")
-
-
-def secret_errors(secret: Object) -> Iterator[FieldError]:
-    """Validate a Secret, which by its type has certain keys."""
-    yield from keyed_errors(secret)
-    data = {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
-    if sum(map(len, data.values())) > _LARGEST:
-        yield _too_long("data")
-    of_type = secret.get("type", _OPAQUE)
-    if of_type == _OF_ACCOUNT and not (secret["metadata"].get("annotations") or {}).get(_ACCOUNT):
-        yield required(f"metadata.annotations[{_ACCOUNT}]")
-    wanted = _ANY_KEY.get(of_type, ())
-    if not data.keys() & set(wanted):
-        yield from (required(f"data[{key}]") for key in wanted)
-    for key in _ALL_KEYS.get(of_type, ()):
-        if key not in data or (key == "ssh-privatekey" and not data[key]):
-            yield required(f"data[{key}]")
-        elif key in _JSON_KEYS and not _is_json_object(data[key]):
-            yield FieldError(
-                f"data[{key}]", "FieldValueInvalid", 'Invalid value: "<secret contents redacted>": not a JSON object'
-            )
-
-
 def keyed_change_errors(resource: Resource, old: Object, new: Object) -> Iterator[FieldError]:
     """Validate what an update changes: a Secret's type stays, and all that is immutable."""
     if resource is SECRETS and old.get("type") != new.get("type"):
@@ -109,17 +62,6 @@ def keyed_change_errors(resource: Resource, old: Object, new: Object) -> Iterato
         for field in ("immutable", "data", "binaryData"):
             if old.get(field) != new.get(field):
                 yield forbidden_field(field, "field is immutable when `immutable` is set")
-
-
-def _too_long(path: str) -> FieldError:
-    return FieldError(path, "FieldValueTooLong", f"Too long: may not be more than {_LARGEST} bytes")
-
-
-def _is_json_object(content: bytes) -> bool:
-    try:
-        return isinstance(json.loads(content), dict)
-    except ValueError:
-        return False
 
 
 def _bytes_of(values: Mapping[str, str] | None) -> dict[str, bytes]:

@@ -112,8 +112,6 @@ class Store:
         self.storage = Storage(self.catalog.resources, first_revision, history)
         for name in _FIRST_NAMESPACES:
             self.create(builtin.NAMESPACES, "", {"metadata": {"name": name}})
-        for priority_class in priorities.SYSTEM_CLASSES:
-            self.create(builtin.PRIORITY_CLASSES, "", priority_class)
         for crd in self.catalog.definitions:
             self.create(builtin.CUSTOM_RESOURCE_DEFINITIONS, "", _established(crd, timestamp(clock())))
 
@@ -170,7 +168,8 @@ class Store:
             if resource.has_status:
                 obj.pop("status", None)
         fill_in(resource, obj)
-        self._admit(resource, obj)
+        if resource is builtin.PODS:
+            priorities.admit_pod(obj, self.storage.objects(builtin.PRIORITY_CLASSES.key))
         if resource is builtin.PERSISTENT_VOLUME_CLAIMS:
             protect(obj)
         if (status := initial_status(resource, obj)) is not None:
@@ -282,8 +281,6 @@ class Store:
         self._check(resource, old, options.uid, options.resource_version)
         if resource is builtin.NAMESPACES:
             return self._terminate_namespace(old, options.dry_run), False
-        if resource is builtin.PRIORITY_CLASSES:
-            priorities.check_deletion(name)
         finalizers = at(old, "metadata", "finalizers", default=[])
         if options.propagation:
             finalizers = [each for each in finalizers if each not in (FOREGROUND, ORPHAN)]
@@ -340,8 +337,6 @@ class Store:
             fill_in(resource, new)
             if resource is builtin.PODS:
                 priorities.kept_by_pod(old, new)
-            else:
-                self._admit(resource, new)
         if new == old:
             return old
         if "generation" in metadata and _content(resource, new) != _content(resource, old):
@@ -355,12 +350,6 @@ class Store:
         if "deletionTimestamp" in metadata and not unfinished and resource is not builtin.NAMESPACES:
             return resource.present(self.storage.remove(key, new))
         return resource.present(self.storage.put(key, new))
-
-    def _admit(self, resource: Resource, obj: Object) -> None:
-        if resource is builtin.PODS:
-            priorities.admit_pod(obj, self.storage.objects(builtin.PRIORITY_CLASSES.key))
-        elif resource is builtin.PRIORITY_CLASSES:
-            priorities.admit_class(obj, self.storage.objects(builtin.PRIORITY_CLASSES.key))
 
     def _terminate_namespace(self, old: Object, dry_run: bool) -> Object:
         name = old["metadata"]["name"]

@@ -21,16 +21,12 @@ from mxnet_operator.api.structural import (
 from mxnet_operator.api.validation import validate, validate_status_change, validate_update
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
-from mxnet_operator.local.apiserver.keyed_objects import config_map_errors, keyed_change_errors, secret_errors
-from mxnet_operator.local.apiserver.priorities import class_change_errors, class_errors
+from mxnet_operator.local.apiserver.keyed_objects import keyed_change_errors, keyed_errors
 from mxnet_operator.local.apiserver.resources import (
     CONFIG_MAPS,
-    EVENTS,
-    LEASES,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
-    PRIORITY_CLASSES,
     SECRETS,
     SERVICES,
     Resource,
@@ -42,7 +38,7 @@ from mxnet_operator.local.apiserver.statuses import (
     required,
     unsupported,
 )
-from mxnet_operator.local.apiserver.volume_claims import claim_change_errors, claim_errors
+from mxnet_operator.local.apiserver.volume_claims import claim_errors
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -78,20 +74,11 @@ def metadata_errors(resource: Resource, obj: Object) -> Iterator[FieldError]:
     yield from _name_errors(resource, metadata.get("name", ""))
     yield from label_errors(metadata.get("labels") or {}, "metadata.labels")
     yield from annotation_errors(metadata.get("annotations") or {}, "metadata.annotations")
-    owners = metadata.get("ownerReferences") or []
-    for owner in owners:
+    for owner in metadata.get("ownerReferences") or ():
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
                 detail = "version must not be empty" if field == "apiVersion" else "must not be empty"
                 yield invalid(f"metadata.ownerReferences.{field}", "", detail)
-    controllers = [f"{each.get('kind')}/{each.get('name')}" for each in owners if each.get("controller")]
-    if len(controllers) > 1:
-        detail = (
-            'Only one reference can have Controller set to true. Found "true" in references for '
-            f"{controllers[0]} and {controllers[1]}"
-        )
-        shown = json.dumps(owners, separators=(",", ":"))
-        yield FieldError("metadata.ownerReferences", "FieldValueInvalid", f"Invalid value: {shown}: {detail}")
     for finalizer in metadata.get("finalizers") or ():
         yield from key_errors(finalizer, "metadata.finalizers", finalizer)
 
@@ -211,12 +198,9 @@ def errors(resource: Resource, obj: Object, stored: Object | None = None) -> lis
     checks = {
         PODS: _pod_errors,
         SERVICES: _service_errors,
-        EVENTS: _event_errors,
-        CONFIG_MAPS: config_map_errors,
-        SECRETS: secret_errors,
+        CONFIG_MAPS: keyed_errors,
+        SECRETS: keyed_errors,
         PERSISTENT_VOLUME_CLAIMS: claim_errors,
-        LEASES: _lease_errors,
-        PRIORITY_CLASSES: class_errors,
     }
     return found + list(checks[resource](obj)) if resource in checks else found
 
@@ -271,20 +255,6 @@ def _service_errors(service: Object) -> Iterator[FieldError]:
     yield from label_errors(spec.get("selector") or {}, "spec.selector")
 
 
-def _lease_errors(lease: Object) -> Iterator[FieldError]:
-    spec = lease.get("spec") or {}
-    if spec.get("leaseDurationSeconds", 1) <= 0:
-        yield invalid("spec.leaseDurationSeconds", spec["leaseDurationSeconds"], "must be greater than 0")
-    if spec.get("leaseTransitions", 0) < 0:
-        yield invalid("spec.leaseTransitions", spec["leaseTransitions"], "must be greater than or equal to 0")
-
-
-def _event_errors(event: Object) -> Iterator[FieldError]:
-    namespace, about = event["metadata"].get("namespace"), at(event, "involvedObject", "namespace", default="")
-    if namespace != (about or "default"):
-        yield invalid("involvedObject.namespace", about, "does not match event.namespace")
-
-
 def update_errors(resource: Resource, old: Object, new: Object) -> list[FieldError]:
     """Validate the update of a custom resource that is valid by itself: the transition rules."""
     rules = UPDATE_RULES.get((resource.api_version, resource.kind))
@@ -304,10 +274,6 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
         yield forbidden_field("metadata.finalizers", f"{detail}[]string{{{listed}}}")
     if resource is PODS and new.get("spec") is not old.get("spec"):
         yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
-    elif resource is PRIORITY_CLASSES:
-        yield from class_change_errors(old, new)
-    elif resource is PERSISTENT_VOLUME_CLAIMS:
-        yield from claim_change_errors(old, new)
     elif resource in (CONFIG_MAPS, SECRETS):
         yield from keyed_change_errors(resource, old, new)
 
@@ -317,11 +283,6 @@ def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
         if len(old.get(field) or ()) != len(new.get(field) or ()):
             yield forbidden_field(f"spec.{field}", "pod updates may not add or remove containers")
             return
-    gates = old.get("schedulingGates") or ()
-    for position, gate in enumerate(new.get("schedulingGates") or ()):
-        if gate not in gates:
-            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-            yield forbidden_field(f"spec.schedulingGates[{position}].name", detail)
     if _fixed(old) != _fixed(new):
         yield forbidden_field(
             "spec",
