@@ -31,7 +31,7 @@ def envelope(kind, raw, api_version="v1", more=b""):
 
 
 SECRET = (
-    field(1, text(1, "s3") + text(2, "") + field(7, 0) + field(8, b"") + entry(11, "a", b"") + text(14, "f"))
+    field(1, text(1, "s3") + text(2, "") + field(7, 0) + field(8, b"") + entry(11, "a", b""))
     + entry(2, "raw", b"\xff\0")
     + entry(2, "empty", b"")
     + text(3, "Opaque")
@@ -47,7 +47,7 @@ def test_what_is_not_zero_is_read_and_what_is_unknown_is_left_out():
     assert read_object(envelope("Secret", SECRET)) == {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "s3", "labels": {"a": ""}, "finalizers": ["f"]},
+        "metadata": {"name": "s3", "labels": {"a": ""}},
         "data": {"raw": "/wA=", "empty": ""},
         "type": "Opaque",
     }
@@ -83,33 +83,15 @@ def test_options_of_a_deletion_are_those_of_any_api_version_and_tell_0_from_noth
     assert read_object(body) == {"apiVersion": api_version, "kind": "DeleteOptions", **found}
 
 
-def test_a_review_says_what_is_asked_for():
-    attributes = text(1, "default") + text(2, "create") + text(3, "g") + text(5, "pods") + text(6, "log") + text(7, "a")
-    raw = field(2, field(1, attributes))
-    review = read_object(envelope("SelfSubjectAccessReview", raw, "authorization.k8s.io/v1"))
-    assert review["spec"]["resourceAttributes"] == {
-        "namespace": "default",
-        "verb": "create",
-        "group": "g",
-        "resource": "pods",
-        "subresource": "log",
-        "name": "a",
-    }
-    path = read_object(
-        envelope(
-            "SelfSubjectAccessReview", field(2, field(2, text(1, "/x") + text(2, "get"))), "authorization.k8s.io/v1"
-        )
-    )
-    assert path["spec"] == {"nonResourceAttributes": {"path": "/x", "verb": "get"}}
-
-
 @pytest.mark.parametrize("body", [envelope("Pod", b""), envelope("Secret", b"", more=text(3, "gzip")), b"k8s\0"])
 def test_other_kinds_are_not_read(body):
     with pytest.raises(UnsupportedKindError):
         read_object(body)
 
 
-@pytest.mark.parametrize("body", [b"", b"k8s", b"k8s\0\x0a", b"k8s\0\x0a\x05ab", b"{}", b"k8s\0" + b"\xff" * 11])
+@pytest.mark.parametrize(
+    "body", [b"", b"k8s", b"k8s\0\x0a", b"k8s\0\x0a\x05ab", b"{}", b"k8s\0" + b"\xff" * 11]
+)
 def test_what_is_no_message_is_said(body):
     with pytest.raises(ProtobufError):
         read_object(body)

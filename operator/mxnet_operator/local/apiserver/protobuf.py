@@ -6,7 +6,8 @@ does, but for the one that tells zero from absent: a deletion's grace period.
 """
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 from typing import Any, Final
 
 from mxnet_operator.local.apiserver.json_values import Object
@@ -15,11 +16,6 @@ MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """Wire types."""
-
-_Add = Callable[[Object, str, Any], None]
-_Field = tuple[str, int, _Add]
-"""Field of a message: its name in JSON, its wire type, and how a value is added to the object."""
-_Message = Mapping[int, _Field]
 
 
 class ProtobufError(Exception):
@@ -30,230 +26,143 @@ class UnsupportedKindError(Exception):
     """The message is an object of a kind that isn't read in this encoding."""
 
 
+class _Type(Enum):
+    TEXT = auto()
+    TEXTS = auto()
+    TEXT_BY_KEY = auto()
+    BYTES = auto()
+    BYTES_BY_KEY = auto()
+    """In JSON base64, by key."""
+    BOOL = auto()
+    INT = auto()
+    INT_OR_ABSENT = auto()
+
+
+_NUMBERS: Final = (_Type.BOOL, _Type.INT, _Type.INT_OR_ABSENT)
+_Message = Mapping[int, tuple[str, "_Type | _Message"]]
+"""Fields of a message by number: the name in JSON, and the type."""
+
+
 def read_object(body: bytes) -> Object:
     """Decode an object with its apiVersion and kind.
 
     Raises:
-        ProtobufError: with what is wrong.
+        ProtobufError: it can't be decoded.
         UnsupportedKindError: it is of another kind.
     """
     if not body.startswith(_MAGIC):
         raise ProtobufError("the body is not an object in Kubernetes' protobuf encoding")
-    envelope = _decoded(_ENVELOPE, memoryview(body)[len(_MAGIC) :])
-    header = envelope.get("typeMeta") or {}
-    message = _message(header.get("apiVersion", ""), header.get("kind", ""))
-    if message is None or envelope.get("contentEncoding"):
-        raise UnsupportedKindError(header)
-    return {**header, **_decoded(message, memoryview(envelope.get("raw", b"")))}
+    try:
+        envelope = _decoded(_ENVELOPE, body[len(_MAGIC) :])
+        header = envelope.get("typeMeta") or {}
+        api_version, kind = header.get("apiVersion", ""), header.get("kind", "")
+        message = _DELETE_OPTIONS if kind == "DeleteOptions" else _KINDS.get((api_version, kind))
+        if message is None or envelope.get("contentEncoding"):
+            raise UnsupportedKindError(header)
+        return {**header, **_decoded(message, envelope.get("raw", b""))}
+    except (ValueError, IndexError) as error:
+        raise ProtobufError(str(error)) from error
 
 
-def _message(api_version: str, kind: str) -> _Message | None:
-    """Find the message of a kind; DeleteOptions are the same in every API version."""
-    return _DELETE_OPTIONS if kind == "DeleteOptions" else _KINDS.get((api_version, kind))
-
-
-def _decoded(message: _Message, data: memoryview) -> Object:
+def _decoded(message: _Message, data: bytes) -> Object:
     found: Object = {}
-    for number, wire_type, value in _fields(data):
+    for number, value in _fields(data):
         if number not in message:
             continue
-        name, wanted, add = message[number]
-        if wire_type != wanted:
-            raise ProtobufError(f"{name} has wire type {wire_type}")
-        add(found, name, value)
+        name, kind = message[number]
+        if isinstance(value, int) is not (kind in _NUMBERS):
+            raise ValueError(f"{name} has the wrong wire type")
+        match kind:
+            case _Type.BYTES:
+                found[name] = value
+            case _Type.BOOL | _Type.INT | _Type.INT_OR_ABSENT:
+                if value or kind is _Type.INT_OR_ABSENT:
+                    found[name] = bool(value) if kind is _Type.BOOL else int.from_bytes(value.to_bytes(8), signed=True)
+            case _Type.TEXT:
+                if value:
+                    found[name] = value.decode()
+            case _Type.TEXTS:
+                found.setdefault(name, []).append(value.decode())
+            case _Type.TEXT_BY_KEY | _Type.BYTES_BY_KEY:
+                entry = {place: content for place, content in _fields(value) if isinstance(content, bytes)}
+                content = entry.get(2, b"")
+                text = content if kind is _Type.TEXT_BY_KEY else base64.b64encode(content)
+                found.setdefault(name, {})[entry.get(1, b"").decode()] = text.decode()
+            case _ if inner := _decoded(kind, value):
+                found[name] = inner
     return found
 
 
-def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
-    """Yield number, wire type and value of each field: a whole number, or bytes."""
+def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of each field: a whole number, or bytes."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)
         wire_type = tag & 7
         if wire_type == _VARINT:
             value, position = _varint(data, position)
-            yield tag >> 3, wire_type, value
+            yield tag >> 3, value
             continue
         if wire_type == _BYTES:
             length, position = _varint(data, position)
-        elif wire_type in (_FIXED32, _FIXED64):
-            length = 4 if wire_type == _FIXED32 else 8
         else:
-            raise ProtobufError(f"wire type {wire_type} is not in use")
+            length = {_FIXED32: 4, _FIXED64: 8}.get(wire_type, len(data))
         if position + length > len(data):
-            raise ProtobufError("the body ends within a field")
-        yield tag >> 3, wire_type, data[position : position + length]
+            raise ValueError("the body ends within a field")
+        yield tag >> 3, data[position : position + length]
         position += length
 
 
-def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position == len(data):
-            raise ProtobufError("the body ends within a number")
-        byte = data[position]
-        position += 1
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while (byte := data[position]) & 0x80:
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & (2**64 - 1), position
-    raise ProtobufError("a number has more than 64 bits")
-
-
-def _text(data: memoryview) -> str:
-    try:
-        return str(data, "utf-8")
-    except UnicodeDecodeError as error:
-        raise ProtobufError("a text is not UTF-8") from error
-
-
-def _set_text(obj: Object, name: str, data: memoryview) -> None:
-    if data:
-        obj[name] = _text(data)
-
-
-def _set_bool(obj: Object, name: str, value: int) -> None:
-    if value:
-        obj[name] = True
-
-
-def _set_int(obj: Object, name: str, value: int) -> None:
-    if value:
-        _set_pointer_to_int(obj, name, value)
-
-
-def _set_pointer_to_int(obj: Object, name: str, value: int) -> None:
-    obj[name] = value - 2**64 if value >= 2**63 else value
-
-
-def _set_raw(obj: Object, name: str, data: memoryview) -> None:
-    obj[name] = bytes(data)
-
-
-def _add_text(obj: Object, name: str, data: memoryview) -> None:
-    obj.setdefault(name, []).append(_text(data))
-
-
-def _set_message(message: _Message) -> _Add:
-    def add(obj: Object, name: str, data: memoryview) -> None:
-        if found := _decoded(message, data):
-            obj[name] = obj.get(name, {}) | found
-
-    return add
-
-
-def _add_message(message: _Message) -> _Add:
-    return lambda obj, name, data: obj.setdefault(name, []).append(_decoded(message, data))
-
-
-def _add_entry(read: Callable[[memoryview], str]) -> _Add:
-    """Add an entry of a map: a message of a key and a value, each empty where it is left out."""
-
-    def add(obj: Object, name: str, data: memoryview) -> None:
-        entry = {number: value for number, wire_type, value in _fields(data) if wire_type == _BYTES}
-        key = _text(entry.get(1, memoryview(b"")))
-        obj.setdefault(name, {})[key] = read(entry.get(2, memoryview(b"")))
-
-    return add
-
-
-def _field_of_text(name: str) -> _Field:
-    return name, _BYTES, _set_text
-
-
-def _field_of_bool(name: str) -> _Field:
-    return name, _VARINT, _set_bool
-
-
-def _field_of_texts(name: str) -> _Field:
-    return name, _BYTES, _add_text
-
-
-def _field_of_map(name: str) -> _Field:
-    return name, _BYTES, _add_entry(_text)
-
-
-def _field_of_bytes_map(name: str) -> _Field:
-    return name, _BYTES, _add_entry(lambda data: base64.b64encode(data).decode())
+        position, shift = position + 1, shift + 7
+    return (value | byte << shift) & (2**64 - 1), position + 1
 
 
 _ENVELOPE: Final[_Message] = {
-    1: ("typeMeta", _BYTES, _set_message({1: _field_of_text("apiVersion"), 2: _field_of_text("kind")})),
-    2: ("raw", _BYTES, _set_raw),
-    3: _field_of_text("contentEncoding"),
+    1: ("typeMeta", {1: ("apiVersion", _Type.TEXT), 2: ("kind", _Type.TEXT)}),
+    2: ("raw", _Type.BYTES),
+    3: ("contentEncoding", _Type.TEXT),
 }
-_OWNER: Final[_Message] = {
-    1: _field_of_text("kind"),
-    3: _field_of_text("name"),
-    4: _field_of_text("uid"),
-    5: _field_of_text("apiVersion"),
-    6: _field_of_bool("controller"),
-    7: _field_of_bool("blockOwnerDeletion"),
-}
-_METADATA: Final[_Field] = (
+_METADATA: Final = (
     "metadata",
-    _BYTES,
-    _set_message(
-        {
-            1: _field_of_text("name"),
-            2: _field_of_text("generateName"),
-            3: _field_of_text("namespace"),
-            5: _field_of_text("uid"),
-            6: _field_of_text("resourceVersion"),
-            11: _field_of_map("labels"),
-            12: _field_of_map("annotations"),
-            13: ("ownerReferences", _BYTES, _add_message(_OWNER)),
-            14: _field_of_texts("finalizers"),
-        }
-    ),
+    {
+        1: ("name", _Type.TEXT),
+        2: ("generateName", _Type.TEXT),
+        3: ("namespace", _Type.TEXT),
+        11: ("labels", _Type.TEXT_BY_KEY),
+        12: ("annotations", _Type.TEXT_BY_KEY),
+    },
 )
 _DELETE_OPTIONS: Final[_Message] = {
-    1: ("gracePeriodSeconds", _VARINT, _set_pointer_to_int),
-    2: ("preconditions", _BYTES, _set_message({1: _field_of_text("uid"), 2: _field_of_text("resourceVersion")})),
-    4: _field_of_text("propagationPolicy"),
-    5: _field_of_texts("dryRun"),
-}
-_ACCESS_REVIEW: Final[_Message] = {
-    1: (
-        "resourceAttributes",
-        _BYTES,
-        _set_message(
-            {
-                1: _field_of_text("namespace"),
-                2: _field_of_text("verb"),
-                3: _field_of_text("group"),
-                4: _field_of_text("version"),
-                5: _field_of_text("resource"),
-                6: _field_of_text("subresource"),
-                7: _field_of_text("name"),
-            }
-        ),
-    ),
-    2: ("nonResourceAttributes", _BYTES, _set_message({1: _field_of_text("path"), 2: _field_of_text("verb")})),
+    1: ("gracePeriodSeconds", _Type.INT_OR_ABSENT),
+    2: ("preconditions", {1: ("uid", _Type.TEXT), 2: ("resourceVersion", _Type.TEXT)}),
+    4: ("propagationPolicy", _Type.TEXT),
+    5: ("dryRun", _Type.TEXTS),
 }
 _KINDS: Final[Mapping[tuple[str, str], _Message]] = {
     ("v1", "Namespace"): {1: _METADATA},
     ("v1", "ConfigMap"): {
         1: _METADATA,
-        2: _field_of_map("data"),
-        3: _field_of_bytes_map("binaryData"),
-        4: _field_of_bool("immutable"),
+        2: ("data", _Type.TEXT_BY_KEY),
+        3: ("binaryData", _Type.BYTES_BY_KEY),
+        4: ("immutable", _Type.BOOL),
     },
     ("v1", "Secret"): {
         1: _METADATA,
-        2: _field_of_bytes_map("data"),
-        3: _field_of_text("type"),
-        4: _field_of_map("stringData"),
-        5: _field_of_bool("immutable"),
+        2: ("data", _Type.BYTES_BY_KEY),
+        3: ("type", _Type.TEXT),
+        4: ("stringData", _Type.TEXT_BY_KEY),
+        5: ("immutable", _Type.BOOL),
     },
     ("scheduling.k8s.io/v1", "PriorityClass"): {
         1: _METADATA,
-        2: ("value", _VARINT, _set_int),
-        3: _field_of_bool("globalDefault"),
-        4: _field_of_text("description"),
-        5: _field_of_text("preemptionPolicy"),
+        2: ("value", _Type.INT),
+        3: ("globalDefault", _Type.BOOL),
+        4: ("description", _Type.TEXT),
+        5: ("preemptionPolicy", _Type.TEXT),
     },
-    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {
-        1: _METADATA,
-        2: ("spec", _BYTES, _set_message(_ACCESS_REVIEW)),
-    },
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {},  # every one is allowed
 }
