@@ -263,24 +263,6 @@ async def test_the_grace_of_a_pod_is_fixed_and_its_deadline_only_shrinks(api, na
             {"dryRun": "Some"},
             'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"',
         ),
-        (
-            "GET",
-            {"resourceVersionMatch": "Bogus", "resourceVersion": "1"},
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Bogus": '
-            'supported values: "Exact", "NotOlderThan", ""',
-        ),
-        (
-            "GET",
-            {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
-            'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-        ),
-        (
-            "GET",
-            {"resourceVersionMatch": "Exact"},
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
-            "resourceVersionMatch is forbidden unless resourceVersion is provided",
-        ),
     ],
 )
 async def test_options_that_do_not_exist_are_invalid(api, namespace, method, query, message):

@@ -100,11 +100,6 @@ async def test_a_watch_may_begin_now_without_what_exists(api, namespace):
         assert said(await stream.next()) == ("ADDED", "b")
 
 
-async def test_initial_events_need_their_version_match(api, namespace):
-    answer = await api.get(JOBS.format(namespace), watch="true", sendInitialEvents="true")
-    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
-
-
 async def test_a_write_that_changes_nothing_is_no_event(api, namespace):
     path = CONFIG_MAPS.format(namespace)
     made = (await api.post(path, config_map("a", x="1"))).ok()

@@ -11,22 +11,11 @@ from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.selectors import Selector, everything
 from mxnet_operator.local.apiserver.statuses import (
-    StatusError,
     bad_request,
-    forbidden_field,
-    invalid_options,
     too_large_version,
-    unsupported,
 )
 from mxnet_operator.local.apiserver.storage import name_of
 from mxnet_operator.local.apiserver.store import Store
-
-_OLD_CONTINUE = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
-    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
-    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
-    "deleted between the time the first chunk was returned and now may show up in the list."
-)
 
 
 @dataclass(frozen=True)
@@ -63,17 +52,9 @@ def read_page(store: Store, resource: Resource, namespace: str, selector: Select
     start: tuple[str, str] = ("", "")
     if token := query.get("continue", ""):
         revision, start = _decode(token)
-        if revision < 0:
-            revision = store.storage.revision
     else:
         revision = _asked_revision(store, query)
-    try:
-        past = store.storage.snapshot(resource, revision)
-    except StatusError as error:
-        if token and error.code == 410:
-            error.status["message"] = _OLD_CONTINUE
-            error.status["metadata"] = {"continue": _encode(-1, start)}
-        raise
+    past = store.storage.snapshot(resource, revision)
     matching = [
         obj
         for name, each in sorted(past.items())
@@ -91,18 +72,9 @@ def read_page(store: Store, resource: Resource, namespace: str, selector: Select
 def _asked_revision(store: Store, query: Mapping[str, str]) -> int:
     asked = parse_revision(query.get("resourceVersion", ""))
     match = query.get("resourceVersionMatch", "")
-    if match and "resourceVersion" not in query:
-        detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
-    if match not in ("", "Exact", "NotOlderThan"):
-        error = unsupported("resourceVersionMatch", match, ("Exact", "NotOlderThan", ""))
-        raise invalid_options("ListOptions", [error])
-    if match == "Exact" and not asked:
-        detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
     if asked > store.storage.revision:
         raise too_large_version(asked, store.storage.revision)
-    return asked if match == "Exact" else store.storage.revision
+    return asked if asked and match == "Exact" else store.storage.revision
 
 
 def _encode(revision: int, last: tuple[str, str]) -> str:

@@ -15,7 +15,6 @@ from mxnet_operator.local.apiserver.selectors import Selector, both, field_selec
 from mxnet_operator.local.apiserver.statuses import (
     StatusError,
     bad_request,
-    forbidden_field,
     invalid_options,
     not_found,
     nothing_there,
@@ -205,13 +204,6 @@ def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
     """
     bookmarks = truth(query.get("allowWatchBookmarks"))
     send_initial = query.get("sendInitialEvents")
-    match = query.get("resourceVersionMatch", "")
-    if send_initial is None and match:
-        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
-    if send_initial is not None and match != "NotOlderThan":
-        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
     revision = parse_revision(query.get("resourceVersion", ""))
     from_now = revision == 0 if send_initial is None else truth(send_initial)
     seconds = query.get("timeoutSeconds", "") or "0"

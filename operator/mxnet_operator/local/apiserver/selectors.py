@@ -16,7 +16,7 @@ _REQUIREMENT = re.compile(
     rf"""\s*(?:
         !\s*(?P<absent>{_KEY})
       | (?P<key>{_KEY})\s*(?:
-            (?P<operator>==|=|!=|<|>)\s*(?P<value>{_VALUE})
+            (?P<operator>==|=|!=)\s*(?P<value>{_VALUE})
           | \s(?P<set>in|notin)\s*\((?P<values>[^()]*)\)
         )?
     )\s*(?:,|$)""",
@@ -30,7 +30,7 @@ def everything(_: Object) -> bool:
 
 
 def label_selector(text: str) -> Selector:
-    """Parse a label selector such as `app=x,tier in (a,b),!gone,n>3`.
+    """Parse a label selector such as `app=x,tier in (a,b),!gone`.
 
     Raises:
         StatusError: 400, where the text isn't one.
@@ -73,18 +73,8 @@ def _label_test(match: re.Match[str]) -> Callable[[Mapping[str, str]], bool]:
             return lambda labels: key in labels
         case "!=":
             return lambda labels: labels.get(key) != value
-        case "<" | ">" as operator:
-            if not re.fullmatch(r"-?\d+", value):
-                raise bad_request(f"unable to parse requirement: values: Invalid value: {value!r}: for 'Gt', 'Lt' ops")
-            return lambda labels: _compare(labels.get(key), operator, int(value))
         case _:
             return lambda labels: labels.get(key) == value
-
-
-def _compare(text: str | None, operator: str, bound: int) -> bool:
-    if text is None or not re.fullmatch(r"-?\d+", text):
-        return False
-    return int(text) > bound if operator == ">" else int(text) < bound
 
 
 def field_selector(text: str, resource: Resource) -> Selector:
