@@ -110,56 +110,16 @@ async def test_a_secret_is_a_folder_of_files_with_modes(node):
     assert await node.log("secret") == "me 440\n 440\n ff 00 fe\nme 400\ndeep\n"
 
 
-async def test_a_projected_volume_has_the_files_of_all_its_sources(node):
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf"}, "binaryData": {"bin": "/w=="}}
-    await node.client.create(CONFIGMAPS.path("default"), body)
-    await node.client.create(SECRETS.path("default"), secret("keys", id="me"))
-    fields = [
-        {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}},
-        {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
-        {"path": "cpu", "resourceFieldRef": {"containerName": "main", "resource": "limits.cpu", "divisor": "1m"}},
-    ]
-    pod = make_pod(
-        "projected",
-        "cd /all; ls; cat id name; echo; cat labels; echo; cat cpu; od -An -tx1 bin; cat /fields/name",
-        container={
-            "volumeMounts": [{"name": "all", "mountPath": "/all"}, {"name": "fields", "mountPath": "/fields"}],
-            "resources": {"limits": {"cpu": "100m"}},
-        },
-        labels={"b": "2", "a": "1"},
-        volumes=[
-            {
-                "name": "all",
-                "projected": {
-                    "sources": [
-                        {"configMap": {"name": "conf"}},
-                        {"secret": {"name": "keys"}},
-                        {"secret": {"name": "none", "optional": True}},
-                        {"downwardAPI": {"items": fields}},
-                    ]
-                },
-            },
-            {"name": "fields", "downwardAPI": {"items": fields[:1]}},
-        ],
-    )
-    await node.create(pod)
-    await node.ended("projected")
-    assert await node.log("projected") == 'bin\ncpu\nid\nlabels\nname\nmeprojected\na="1"\nb="2"\n100 ff\nprojected'
-
-
 @pytest.mark.parametrize(
     ("volume", "words"),
     [
         ({"secret": {"secretName": "none"}}, 'volume "v": secret "none" not found'),
-        ({"projected": {"sources": [{"configMap": {"name": "none"}}]}}, 'volume "v": configmap "none" not found'),
+        ({"configMap": {"name": "none"}}, 'volume "v": configmap "none" not found'),
         (
             {"secret": {"secretName": "keys", "items": [{"key": "x", "path": "x"}]}},
             'volume "v": secret references non-existent secret key: x',
         ),
-        (
-            {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
-            "doesn't support serviceAccountToken in a projected volume",
-        ),
+        ({"projected": {"sources": [{"configMap": {"name": "keys"}}]}}, "is of type projected"),
     ],
 )
 async def test_a_volume_that_cannot_be_made_keeps_the_pod_waiting_and_an_event_says_why(node, volume, words):
@@ -272,7 +232,7 @@ async def test_a_volume_of_an_unknown_type_keeps_the_pod_waiting_and_an_event_sa
     await node.create(make_pod("claiming", "true", volumes=claim))
     message = (await node.event("claiming", "FailedMount"))["message"]
     assert "nfs" in message
-    assert "emptyDir, hostPath, persistentVolumeClaim, configMap, secret, downwardAPI, projected" in message
+    assert "emptyDir, hostPath, persistentVolumeClaim, configMap, secret" in message
     pod = await node.get("claiming")
     assert state(statuses(pod)[0], "waiting")["reason"] == "ContainerCreating"
     await node.delete("claiming")

@@ -91,9 +91,9 @@ class KeyedKind:
     reference: str
     """Of a container's `envFrom`: to all keys."""
     volume: str
-    """Of a volume, or of a part of a projected one."""
+    """Of a volume."""
     name_field: str
-    """Of the object in a volume; in a projected one it is `name` always."""
+    """Of the object in a volume."""
     key_words: str
     variables: Callable[[Mapping[str, Any]], dict[str, bytes]]
     """What variables can refer to, by key."""

@@ -110,9 +110,9 @@ def _referred(
     allocatable: Mapping[str, str],
 ) -> str | None:
     if field := reference.get("fieldRef"):
-        return field_text(pod, field.get("fieldPath") or "")
+        return _field_text(pod, field.get("fieldPath") or "")
     if resource := reference.get("resourceFieldRef"):
-        return resource_text(pod, container, resource, allocatable)
+        return _resource_text(container, resource, allocatable)
     for kind in KEYED_KINDS:
         if not (key := reference.get(kind.key_reference)):
             continue
@@ -135,7 +135,7 @@ def _text(value: bytes) -> str:
     return os.fsdecode(value)
 
 
-def field_text(pod: Mapping[str, Any], path: str) -> str:
+def _field_text(pod: Mapping[str, Any], path: str) -> str:
     """Return the value of a pod's field.
 
     Raises:
@@ -160,25 +160,14 @@ def field_text(pod: Mapping[str, Any], path: str) -> str:
     return str(known[path] or "")
 
 
-def resource_text(
-    pod: Mapping[str, Any],
-    container: Mapping[str, Any] | None,
-    reference: Mapping[str, Any],
-    allocatable: Mapping[str, str],
-) -> str:
+def _resource_text(container: Mapping[str, Any], reference: Mapping[str, Any], allocatable: Mapping[str, str]) -> str:
     """Return a container's limit or request in units of the divisor, rounded up, as Kubernetes' helpers.go does.
 
     A limit of CPU, memory or ephemeral storage that isn't set is what the node has, and anything else that isn't 0.
-    `container` is meant where the reference names none; a volume's has to.
 
     Raises:
-        ConfigError: the resource can't be referred to, or the pod lacks the container.
+        ConfigError: the resource can't be referred to.
     """
-    if named := reference.get("containerName"):
-        found = (*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ()))
-        container = next((each for each in found if each["name"] == named), None)
-    if container is None:
-        raise ConfigError(f"container {named or ''} not found")
     kind, _, resource = str(reference.get("resource") or "").partition(".")
     is_overcommitted = resource in _OVERCOMMITTED
     if kind not in {"limits", "requests"} or not (is_overcommitted or resource.startswith("hugepages-")):

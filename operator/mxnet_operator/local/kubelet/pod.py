@@ -165,8 +165,7 @@ class Pod:
                 objects = await fetch_keyed_objects(self._host.client, namespace, references(spec))
                 folder = self._folder / "volumes"
                 claimed = await claimed_folders(self._host.volume_claims, self._pod)
-                allocatable = self._host.allocatable
-                volumes = await asyncio.to_thread(make_volumes, self._pod, folder, objects, claimed, allocatable)
+                volumes = await asyncio.to_thread(make_volumes, self._pod, folder, objects, claimed)
                 return PodPlace(self._folder, self._address, volumes)
             except (MountError, OSError) as error:
                 self._host.events.record(self._pod, "Warning", "FailedMount", str(error))

@@ -1,17 +1,15 @@
 """Volumes of a pod as folders of this machine: empty ones, the host's own, and files of what the API server has."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mxnet_operator.local.apiserver.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
-from mxnet_operator.local.kubelet.environment import ConfigError, expand_fully, field_text, resource_text
+from mxnet_operator.local.kubelet.environment import ConfigError, expand_fully
 
-SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", "configMap", "secret", "downwardAPI", "projected")
+SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", "configMap", "secret")
 _SERVICE_ACCOUNT = "kube-api-access-"
 _MODE = 0o644
-_WHOLE_MAPS = ("metadata.labels", "metadata.annotations")
 
 
 class MountError(Exception):
@@ -28,25 +26,20 @@ class _File(NamedTuple):
 
 def references(spec: Mapping[str, Any]) -> set[Reference]:
     """Collect the ConfigMaps and Secrets of a pod's volumes."""
-    found = set()
-    for volume in spec.get("volumes") or []:
-        for kind in KEYED_KINDS:
-            found.add((kind, (volume.get(kind.volume) or {}).get(kind.name_field)))
-            for source in (volume.get("projected") or {}).get("sources") or []:
-                found.add((kind, (source.get(kind.volume) or {}).get("name")))
-    return {(kind, name) for kind, name in found if name}
+    named = (
+        (kind, (volume.get(kind.volume) or {}).get(kind.name_field))
+        for volume in spec.get("volumes") or []
+        for kind in KEYED_KINDS
+    )
+    return {(kind, name) for kind, name in named if name}
 
 
 def make_volumes(
-    pod: Mapping[str, Any],
-    folder: Path,
-    objects: KeyedObjects,
-    claimed: Mapping[str, Path],
-    allocatable: Mapping[str, str],
+    pod: Mapping[str, Any], folder: Path, objects: KeyedObjects, claimed: Mapping[str, Path]
 ) -> dict[str, Path]:
     """Make the pod's volumes under `folder`, or find existing ones; returns the path of each. Blocks.
 
-    `claimed` has the folders of its PersistentVolumeClaims, by the claims' names; `allocatable` is what the node has.
+    `claimed` has the folders of its PersistentVolumeClaims, by the claims' names.
 
     Raises:
         MountError: a volume's type isn't supported, or its source doesn't exist.
@@ -55,7 +48,7 @@ def make_volumes(
     return {
         volume["name"]: claimed[volume["persistentVolumeClaim"]["claimName"]]
         if volume.get("persistentVolumeClaim")
-        else _make(pod, volume, folder / volume["name"], objects, allocatable)
+        else _make(volume, folder / volume["name"], objects)
         for volume in pod["spec"].get("volumes") or []
         # A real API server adds this one to every pod; there is no service account here to hold its token.
         if not volume["name"].startswith(_SERVICE_ACCOUNT)
@@ -94,13 +87,7 @@ def _expanded(expression: str, values: Mapping[str, str]) -> str:
         raise MountError(f"subPathExpr {expression}: {error}") from error
 
 
-def _make(
-    pod: Mapping[str, Any],
-    volume: Mapping[str, Any],
-    folder: Path,
-    objects: KeyedObjects,
-    allocatable: Mapping[str, str],
-) -> Path:
+def _make(volume: Mapping[str, Any], folder: Path, objects: KeyedObjects) -> Path:
     name = volume["name"]
     if (host_path := volume.get("hostPath")) is not None:
         return _host_path(name, host_path)
@@ -110,12 +97,7 @@ def _make(
         return folder
     for kind in KEYED_KINDS:
         if (source := volume.get(kind.volume)) is not None:
-            files = _keyed_files(name, kind, source, source[kind.name_field], objects)
-            return _written(name, folder, source, files)
-    if (downward := volume.get("downwardAPI")) is not None:
-        return _written(name, folder, downward, _downward_files(name, pod, downward, allocatable))
-    if (projected := volume.get("projected")) is not None:
-        return _written(name, folder, projected, _projected_files(name, pod, projected, objects, allocatable))
+            return _written(name, folder, source, _keyed_files(name, kind, source, objects))
     raise MountError(f'volume "{name}" is of type {types[0]}; the local cluster supports {", ".join(SUPPORTED)}')
 
 
@@ -132,9 +114,8 @@ def _host_path(name: str, source: Mapping[str, Any]) -> Path:
     return path
 
 
-def _keyed_files(
-    volume: str, kind: KeyedKind, source: Mapping[str, Any], name: str, objects: KeyedObjects
-) -> Iterator[_File]:
+def _keyed_files(volume: str, kind: KeyedKind, source: Mapping[str, Any], objects: KeyedObjects) -> Iterator[_File]:
+    name = source[kind.name_field]
     obj = objects.get((kind, name))
     if obj is None:
         if source.get("optional"):
@@ -147,44 +128,6 @@ def _keyed_files(
         elif not source.get("optional"):
             where = f"{kind.singular} references non-existent {kind.key_words} key"
             raise MountError(f'volume "{volume}": {where}: {item["key"]}')
-
-
-def _downward_files(
-    volume: str, pod: Mapping[str, Any], source: Mapping[str, Any], allocatable: Mapping[str, str]
-) -> Iterator[_File]:
-    for item in source.get("items") or []:
-        try:
-            text = _downward_text(pod, item, allocatable)
-        except ConfigError as error:
-            raise MountError(f'volume "{volume}": {error}') from error
-        yield _File(item["path"], text.encode(), item.get("mode"))
-
-
-def _downward_text(pod: Mapping[str, Any], item: Mapping[str, Any], allocatable: Mapping[str, str]) -> str:
-    if resource := item.get("resourceFieldRef"):
-        return resource_text(pod, None, resource, allocatable)
-    path = (item.get("fieldRef") or {}).get("fieldPath") or ""
-    if path in _WHOLE_MAPS:
-        values = pod["metadata"].get(path.partition(".")[2]) or {}
-        return "\n".join(f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in sorted(values))
-    return field_text(pod, path)
-
-
-def _projected_files(
-    volume: str,
-    pod: Mapping[str, Any],
-    source: Mapping[str, Any],
-    objects: KeyedObjects,
-    allocatable: Mapping[str, str],
-) -> Iterator[_File]:
-    for each in source.get("sources") or []:
-        for kind in KEYED_KINDS:
-            if (part := each.get(kind.volume)) is not None:
-                yield from _keyed_files(volume, kind, part, part.get("name") or "", objects)
-        if (part := each.get("downwardAPI")) is not None:
-            yield from _downward_files(volume, pod, part, allocatable)
-        for other in each.keys() - {*(kind.volume for kind in KEYED_KINDS), "downwardAPI"}:
-            raise MountError(f'volume "{volume}": the local cluster doesn\'t support {other} in a projected volume')
 
 
 def _written(volume: str, folder: Path, source: Mapping[str, Any], files: Iterator[_File]) -> Path:
