@@ -54,14 +54,6 @@ def _keep_the_invariants(seeds: Sequence[int]) -> None:
         assert min(ends["Succeeded"], ends["Failed"], ends[""]) > len(seeds) // 20, "schedules of one kind only"
 
 
-def test_a_seed_and_its_printed_schedule_make_the_same_history() -> None:
-    for seed in range(20):
-        drawn = run_seed(seed)
-        printed = eval(drawn.schedule.source(), {"Schedule": Schedule, "Setup": Setup})
-        assert printed == drawn.schedule
-        assert run(printed) == drawn == run_seed(seed), f"seed {seed}"
-
-
 def test_a_failing_schedule_is_cut_down_until_nothing_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures, "is_retryable", lambda *_: True)
     broken = "what_is_final_is_not_retried"

@@ -212,15 +212,6 @@ def test_a_job_that_is_resumed_and_restarts_in_one_look_is_not_suspended() -> No
     assert run(schedule).wrong == ""
 
 
-def test_a_creation_that_was_held_until_the_services_have_gone_is_no_pod_before_its_services() -> None:
-    """Seeds 700221 and 3000844: the rule was wrong, the pod's creator had made the Services itself."""
-    schedule = Schedule(
-        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure"),
-        steps=(("look", "a", "held", 4), ("delete job",), ("collect garbage",)),
-    )
-    assert run(schedule).wrong == ""
-
-
 def test_what_a_gang_does_after_its_first_member_was_taken_is_no_failure_of_its_own() -> None:
     schedule = Schedule(
         setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode"),
@@ -235,56 +226,6 @@ def test_what_a_gang_does_after_its_first_member_was_taken_is_no_failure_of_its_
     )
     result = run(schedule)
     assert (result.wrong, result.state) == ("", "Succeeded")
-
-
-def test_a_replica_that_was_done_and_is_made_again_by_a_stale_leader_stays_done() -> None:
-    """Fresh seed 1000000292, the rule was wrong: the pod was deleted by hand before the stale leader had seen it."""
-    schedule = Schedule(
-        setup=Setup(replicas={"Worker": 2}),
-        steps=(
-            ("look", "b"),
-            ("kubelet", "worker-0"),
-            ("kubelet", "worker-0"),
-            ("exit", "worker-0", 0),
-            ("hear", "b"),
-            ("wait", 5),
-            ("delete pod", "worker-0", 0),
-            ("look", "a"),
-            ("kubelet", "worker-0"),
-            ("kubelet", "worker-0"),
-            ("exit", "worker-0", 138),
-            ("look", "b"),
-        ),
-    )
-    result = run(schedule)
-    assert (result.wrong, result.state) == ("", "Succeeded")
-
-
-def test_a_pod_that_a_stale_leader_makes_for_a_suspended_job_goes_in_whatever_scope_it_has_by_then() -> None:
-    """Fresh seed 2000003148, the rule was wrong: a suspended job has the scope that it will be resumed with."""
-    schedule = Schedule(
-        setup=Setup(replicas={"Worker": 1}, restart="ExitCode"),
-        steps=(
-            ("look", "a"),
-            ("kubelet", "worker-0"),
-            ("kubelet", "worker-0"),
-            ("hear", "b"),
-            ("edit", "restartScope", "Job"),
-            ("exit", "worker-0", 143),
-            ("hear", "a"),
-            ("look", "a"),
-            ("suspend",),
-            ("hear", "a"),
-            ("look", "a"),
-            ("hear", "a"),
-            ("look", "a"),
-            ("hear", "b", "pods", 2),
-            ("look", "b"),
-            ("hear", "a"),
-            ("look", "a"),
-        ),
-    )
-    assert run(schedule).wrong == ""
 
 
 def test_a_job_that_starts_and_fails_in_one_look_has_not_flipped_what_is_as_it_was() -> None:
@@ -337,25 +278,6 @@ def test_a_pod_of_an_old_attempt_that_a_second_leader_makes_in_between_is_remove
             ("hear", "b", "pods", 2),
             ("look", "b"),
         ),
-    )
-    assert run(schedule).wrong == ""
-
-
-def test_a_gang_that_gives_its_room_back_keeps_to_the_write_budget() -> None:
-    """The budget did not allow for the new attempt (seed 349073116)."""
-    schedule = Schedule(
-        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode"),
-        steps=(
-            ("look", "a"),
-            ("wait", 700),
-            ("hear", "a"),
-            ("look", "a"),
-            ("kubelet", "worker-1"),
-            ("wait", 700),
-            *(("hear", "a"), ("look", "a")) * 2,
-            ("wait", 60),
-        ),
-        calm=True,
     )
     assert run(schedule).wrong == ""
 
@@ -455,27 +377,6 @@ def test_quota_is_not_given_back_by_a_leader_that_has_not_heard_of_a_pod() -> No
     assert run(schedule).wrong == ""
 
 
-def test_what_a_replica_does_in_the_moment_of_an_eviction_is_no_failure() -> None:
-    """Seed 144746, the rule was wrong: the job gives up all of its pods then, as for a suspension."""
-    schedule = Schedule(
-        setup=Setup(replicas={"TunerTracker": 1, "TunerServer": 1, "Tuner": 1}, restart="ExitCode", queue={"quota": 3}),
-        steps=(
-            *ADMITTED,
-            ("kubelet", "tunertracker-0"),
-            ("kubelet", "tunertracker-0"),
-            ("stop queues", True),
-            ("evict", "tunertracker-0"),
-            ("hear", "a"),
-            ("look", "a"),
-            ("kueue",),
-            ("kubelet", "tuner-0"),
-            ("kubelet", "tuner-0"),
-            ("exit", "tuner-0", 138),
-        ),
-    )
-    assert run(schedule).wrong == ""
-
-
 def test_a_job_that_was_not_ready_again_in_time_has_the_whole_time_when_it_is_admitted_again() -> None:
     """It was evicted as soon as it was admitted: its Workload went on to wait for a recovery."""
     schedule = Schedule(
@@ -497,41 +398,6 @@ def test_a_job_that_was_not_ready_again_in_time_has_the_whole_time_when_it_is_ad
     )
     result = run(schedule)
     assert (result.wrong, result.state) == ("", "Succeeded")
-
-
-def test_what_is_deleted_at_once_has_ended_when_it_is_marked() -> None:
-    """Seed 2245000039488, the rule was wrong: the pod's removal follows its mark, and may be heard of later."""
-    schedule = Schedule(
-        setup=Setup(replicas={"Worker": 2}, restart="ExitCode"),
-        steps=(
-            ("look", "a"),
-            ("kubelet", "worker-0"),
-            ("hear", "a"),
-            ("reject", "worker-0"),
-            ("delete pod", "worker-1", 0),
-            ("hear", "a", "pods", 2),
-            ("look", "a"),
-        ),
-    )
-    assert run(schedule).wrong == ""
-
-
-def test_a_pod_group_may_be_touched_by_a_leader_of_yesterday_whose_request_was_held_up() -> None:
-    """Seed 2245000062394, the rule was wrong: its successor touched the group meanwhile, and nothing comes of two."""
-    schedule = Schedule(
-        setup=Setup(replicas={"Worker": 2}),
-        steps=(
-            ("look", "a"),
-            ("shut down", "node-0", 30),
-            ("unschedulable", "worker-0"),
-            ("hear", "b"),
-            ("look", "b", "held", 0),
-            ("shut down", "node-0", 1),
-            ("hear", "a"),
-            ("look", "a"),
-        ),
-    )
-    assert run(schedule).wrong == ""
 
 
 ONE_BY_ONE = Setup(
