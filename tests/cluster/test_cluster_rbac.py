@@ -1,4 +1,7 @@
-"""The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for."""
+"""The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for.
+
+Tests that need the server as it was before others stand first, and those whose definitions stay on it last.
+"""
 
 import asyncio
 import json
@@ -34,7 +37,7 @@ from waiting import SECONDS
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of
-from mxnet_operator.api.kinds import ALL
+from mxnet_operator.api.kinds import ALL, LEGACY
 from mxnet_operator.builders.fail_fast import CONFIG_MAP
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.integrations.gangs import coscheduling
@@ -81,38 +84,42 @@ def ask(server):
     return Administrator(server)
 
 
-@pytest.fixture
-async def installed(server, ask):
-    """Installs an overlay as an administrator would; it is uninstalled after the test."""
-    done = []
+@pytest.fixture(scope="module")
+def installed(server):
+    """Installs an overlay as an administrator would, beside what other tests have installed; each of them once.
+
+    None is uninstalled: a definition takes the server as long as a test to make, and longer to delete.
+    """
+    done = set()
 
     async def install(overlay):
-        if overlay == "namespaced":
-            await ask("apply", *FOR_ALL_NAMESPACES)
-        await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
-        done.append(overlay)
-        crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
-        await ask.wait("condition=Established", *crds)
         objects = rendered(overlay)
-        await policies_in_force(server, objects)
-        await until_owners_are_known(server, objects)
+        if overlay not in done:
+            ask = Administrator(server)
+            if overlay == "namespaced":
+                await ask("apply", *FOR_ALL_NAMESPACES)
+            await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
+            done.add(overlay)
+            crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
+            await ask.wait("condition=Established", *crds)
+            await policies_in_force(server, objects)
+            await until_owners_are_known(server, objects)
         return objects
 
-    yield install
-    for overlay in done:
-        await ask.remove("-k", MANIFESTS / "overlays" / overlay)
-    await ask.remove(*FOR_ALL_NAMESPACES)
+    return install
 
 
 async def until_owners_are_known(server, objects):
-    """Wait until the admission plugin knows MXJobs, for up to half a minute: the controller would pause ever longer."""
-    owner = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "name": "any", "uid": "any", "blockOwnerDeletion": True}
-    config = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
+    """Wait until the admission plugin knows all kinds of jobs, for up to half a minute: the controller would pause."""
+    config = {"metadata": {"name": "owned"}}
     async with real_api(server) as api, asyncio.timeout(SECONDS):
         # Not with its token: what it asks for itself is what its rights are compared with.
         asked = {"headers": {"Impersonate-User": user_name(objects)}, "dryRun": "All"}
-        while "cannot find RESTMapping" in (await api.ask("POST", CONFIG_MAPS, config, **asked)).text:  # noqa: ASYNC110
-            await asyncio.sleep(0.5)
+        for crd in (each["spec"] for each in of_kind(objects, "CustomResourceDefinition")):
+            kind = {"apiVersion": f"{crd['group']}/{crd['versions'][0]['name']}", "kind": crd["names"]["kind"]}
+            config["metadata"]["ownerReferences"] = [{**kind, "name": "any", "uid": "any", "blockOwnerDeletion": True}]
+            while "cannot find RESTMapping" in (await api.ask("POST", CONFIG_MAPS, config, **asked)).text:  # noqa: ASYNC110
+                await asyncio.sleep(0.5)
 
 
 @pytest.fixture
@@ -266,16 +273,109 @@ async def a_job_of_a_kind(world, job_format):
     await gone(world, PODS, f"{job_format}-worker-1")
 
 
-OLDER_FORMATS = {
-    "standalone": ["mxnetjob"],
-    "namespaced": ["mxnetjob"],
-    "legacy": ["mxnetjob", "fioravanzo", "mlkube"],
-}
-"""One of each older kind that an overlay installs."""
+@pytest.mark.exhaustive
+async def test_the_files_of_the_base_work_one_by_one(ask):
+    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "admission.yaml", "deployment.yaml")]
+    for file in files:
+        await ask("create", "-f", file)
+    for each in rendered("standalone"):
+        metadata = each["metadata"]
+        where = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
+        await ask("get", each["kind"].lower(), metadata["name"], *where)
+
+
+@pytest.mark.exhaustive
+async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
+    await installed("standalone")
+    pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
+    assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
+    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
+    spec = {"containers": [{"name": "root", "image": "any", "securityContext": {"runAsUser": 0}}]}
+    refused = await there.api.post(there.path(PODS), {"metadata": {"name": "root"}, "spec": spec})
+    assert refused.code == 403
+    assert 'violates PodSecurity "restricted' in refused.body["message"]
+
+
+@pytest.mark.exhaustive
+async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
+    await installed("standalone")
+    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
+    pods = list(await there.pods(2))
+    await start_on_a_node(there, pods)
+    for name in pods:
+        ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        (await there.api.merge(there.path(f"{PODS}/{name}/status"), ready)).ok()
+    budgets = "/apis/policy/v1/namespaces/mxnet-operator/poddisruptionbudgets"
+    await there.eventually(budgets, lambda found: found["mxnet-operator"].get("status", {}).get("disruptionsAllowed"))
+
+    async def evict(name):
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        return await there.api.post(there.path(f"{PODS}/{name}/eviction"), eviction)
+
+    (await evict(pods[0])).ok()
+    second = await evict(pods[1])
+    assert (second.code, second.body["details"]["causes"][0]["reason"]) == (429, "DisruptionBudget")
+
+
+@pytest.mark.exhaustive
+async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
+    await installed("standalone")
+    for role in ("edit", "view"):
+        await ask("-n", "default", "create", "rolebinding", f"may-{role}", f"--clusterrole={role}", f"--user={role}")
+
+    def aggregated(found):
+        return all("mxjobs" in str(found.get(role, {}).get("rules")) for role in ("edit", "view", "admin"))
+
+    await world.eventually(CLUSTER_ROLES, aggregated)
+    may = ["auth", "can-i", "-n", "default"]
+    assert await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit") == "yes\n"
+    assert await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view") == "yes\n"
+    assert await ask(*may, "create", "mxjobs.kubeflow.org", "--as=view", fails=True) == "no\n"
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("overlay", OLDER_FORMATS)
+@pytest.mark.parametrize(
+    "file",
+    [
+        MANIFESTS / "components" / "network-policy" / "network-policy.yaml",
+        MANIFESTS.parents[1] / "examples" / "network-policy" / "jobs.yaml",
+    ],
+    ids=lambda file: file.stem,
+)
+async def test_the_api_server_accepts_each_network_policy(file, server):
+    policy = yaml.safe_load(file.read_text())
+    policy["metadata"].pop("namespace", None)
+    path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+    async with real_api(server) as api:
+        (await api.post(path, policy, dryRun="All", fieldValidation="Strict")).ok()
+
+
+@pytest.mark.exhaustive
+async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overlay(world, ask):
+    """With what docs/install.md says: the CRD and the roles for people, and three rights that `admin` lacks."""
+    base = MANIFESTS / "base"
+    overlay = MANIFESTS / "overlays" / "namespaced"
+    await ask("apply", "-f", base / "crd.yaml")
+    await ask("apply", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
+    grant = ["--namespace=default", "create"]
+    await ask(*grant, "rolebinding", "alice-admin", "--clusterrole=admin", "--user=alice")
+    await world.eventually(CLUSTER_ROLES, lambda found: "mxjobs" in str(found.get("admin", {}).get("rules")))
+    assert "is attempting to grant RBAC permissions" in await ask("apply", "-k", overlay, "--as=alice", fails=True)
+    for name, verb, part in (("alice-status", "patch", "status"), ("alice-finalizers", "update", "finalizers")):
+        resources = f"mxjobs.kubeflow.org/{part},mxnetjobs.kubeflow.org/{part}"
+        await ask(*grant, "role", name, f"--verb={verb}", f"--resource={resources}")
+        await ask(*grant, "rolebinding", name, f"--role={name}", "--user=alice")
+    # kubectl makes no role for a resource that isn't there, as Argo's are not here.
+    reads_workflows = {"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["get"]}
+    role = {"metadata": {"name": "alice-workflows"}, "rules": [reads_workflows]}
+    (await world.api.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", role)).ok()
+    await ask(*grant, "rolebinding", "alice-workflows", "--role=alice-workflows", "--user=alice")
+    assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
+    await ask("delete", "-k", overlay, "--as=alice")
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("overlay", ["standalone", "namespaced"])
 async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
     server, installed, world, overlay, tmp_path
 ):
@@ -288,8 +388,7 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_large_job_whose_lease_runs_out(world)
         await a_job_of_a_workflow(world)
         await a_gang_whose_groups_name_is_taken_and_whose_size_changes(world)
-        for job_format in OLDER_FORMATS[overlay]:
-            await a_job_of_a_kind(world, job_format)
+        await a_job_of_a_kind(world, "mxnetjob")
 
     requests = requests_of(server, user_name(objects))
     refused = [request for request in requests if request.code in {401, 403}]
@@ -304,6 +403,34 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
     }
     if overlay == "namespaced":
         assert {request.namespace for request in requests} == {one(objects, "ServiceAccount")["metadata"]["namespace"]}
+
+
+@pytest.mark.exhaustive
+async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
+    server, installed, world, ask, tmp_path
+):
+    objects = await installed("namespaced")
+    role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
+    index = next(i for i, rule in enumerate(role["rules"]) if "mxjobs/finalizers" in rule["resources"])
+    patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
+    await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
+    with started(server, objects, tmp_path):
+        await world.submit(submitted(make_mxjob("refused").worker(1)))
+        event = await world.event("FailedCreateService")
+    assert "cannot set blockOwnerDeletion" in event["message"]
+
+
+@pytest.mark.exhaustive
+async def test_the_overlay_legacy_adds_the_rights_that_its_kinds_take(server, installed, world, tmp_path):
+    objects = await installed("legacy")
+    with started(server, objects, tmp_path):
+        await a_job_of_a_kind(world, "fioravanzo")
+        await a_job_of_a_kind(world, "mlkube")
+    added = granted(roles_of_controller(objects)) - granted(roles_of_controller(rendered("standalone")))
+    groups = {kind.group for kind in LEGACY}
+    requests = [each for each in requests_of(server, user_name(objects)) if each.right.group in groups]
+    assert {each.right for each in requests if each.code not in {401, 403}} == added - FOR_ADMISSION
+    assert {each.group for each in added} == groups
 
 
 ARGO = "/apis/argoproj.io/v1alpha1/namespaces/default"
@@ -360,7 +487,6 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
         }
     asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == "argoproj.io"}
     assert asked - {Right("argoproj.io", "workflows", "get")} == granted(of_kind(rendered(component), "ClusterRole"))
-    await ask.remove("-f", rights, "-f", crds)
 
 
 @pytest.mark.exhaustive
@@ -395,7 +521,6 @@ async def test_the_component_for_scheduler_plugins_gives_the_rights_that_its_gro
         await gone(world, path, name)
     asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == group}
     assert asked == granted(of_kind(rendered(component), "ClusterRole"))
-    await ask.remove("-f", component / "rbac.yaml", "-f", crd)
 
 
 async def goes_with_a_workflow(world, name, spec):
@@ -425,126 +550,3 @@ async def its_poller_is_dead(world, name):
     (await world.api.post(PODS, {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": "i"}]}})).ok()
     (await world.api.merge(f"{PODS}/{pod}/status", {"status": {"phase": "Failed"}})).ok()
     await goes_with_a_workflow(world, name, {})
-
-
-@pytest.mark.exhaustive
-async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
-    server, installed, world, ask, tmp_path
-):
-    objects = await installed("namespaced")
-    role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
-    index = next(i for i, rule in enumerate(role["rules"]) if "mxjobs/finalizers" in rule["resources"])
-    patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
-    await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
-    with started(server, objects, tmp_path):
-        await world.submit(submitted(make_mxjob("refused").worker(1)))
-        event = await world.event("FailedCreateService")
-    assert "cannot set blockOwnerDeletion" in event["message"]
-
-
-@pytest.mark.exhaustive
-async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
-    await installed("standalone")
-    pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
-    assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
-    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
-    spec = {"containers": [{"name": "root", "image": "any", "securityContext": {"runAsUser": 0}}]}
-    refused = await there.api.post(there.path(PODS), {"metadata": {"name": "root"}, "spec": spec})
-    assert refused.code == 403
-    assert 'violates PodSecurity "restricted' in refused.body["message"]
-
-
-@pytest.mark.exhaustive
-async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
-    await installed("standalone")
-    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
-    pods = list(await there.pods(2))
-    await start_on_a_node(there, pods)
-    for name in pods:
-        ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-        (await there.api.merge(there.path(f"{PODS}/{name}/status"), ready)).ok()
-    budgets = "/apis/policy/v1/namespaces/mxnet-operator/poddisruptionbudgets"
-    await there.eventually(budgets, lambda found: found["mxnet-operator"].get("status", {}).get("disruptionsAllowed"))
-
-    async def evict(name):
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-        return await there.api.post(there.path(f"{PODS}/{name}/eviction"), eviction)
-
-    (await evict(pods[0])).ok()
-    second = await evict(pods[1])
-    assert (second.code, second.body["details"]["causes"][0]["reason"]) == (429, "DisruptionBudget")
-    for name in pods:  # no kubelet confirms their end, on which their namespace waits
-        await there.api.delete(there.path(f"{PODS}/{name}"), {"gracePeriodSeconds": 0})
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize(
-    "file",
-    [
-        MANIFESTS / "components" / "network-policy" / "network-policy.yaml",
-        MANIFESTS.parents[1] / "examples" / "network-policy" / "jobs.yaml",
-    ],
-    ids=lambda file: file.stem,
-)
-async def test_the_api_server_accepts_each_network_policy(file, server):
-    policy = yaml.safe_load(file.read_text())
-    policy["metadata"].pop("namespace", None)
-    path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
-    async with real_api(server) as api:
-        (await api.post(path, policy, dryRun="All", fieldValidation="Strict")).ok()
-
-
-@pytest.mark.exhaustive
-async def test_the_files_of_the_base_work_one_by_one(ask):
-    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "admission.yaml", "deployment.yaml")]
-    for file in files:
-        await ask("create", "-f", file)
-    try:
-        for each in rendered("standalone"):
-            metadata = each["metadata"]
-            where = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
-            await ask("get", each["kind"].lower(), metadata["name"], *where)
-    finally:
-        for file in reversed(files):
-            await ask.remove("-f", file)
-
-
-@pytest.mark.exhaustive
-async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overlay(installed, world, ask):
-    """With what docs/install.md says: the CRD and the roles for people, and three rights that `admin` lacks."""
-    base = MANIFESTS / "base"
-    overlay = MANIFESTS / "overlays" / "namespaced"
-    await ask("apply", "-f", base / "crd.yaml")
-    await ask("apply", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
-    grant = ["--namespace=default", "create"]
-    await ask(*grant, "rolebinding", "alice-admin", "--clusterrole=admin", "--user=alice")
-    await world.eventually(CLUSTER_ROLES, lambda found: "mxjobs" in str(found.get("admin", {}).get("rules")))
-    assert "is attempting to grant RBAC permissions" in await ask("apply", "-k", overlay, "--as=alice", fails=True)
-    for name, verb, part in (("alice-status", "patch", "status"), ("alice-finalizers", "update", "finalizers")):
-        resources = f"mxjobs.kubeflow.org/{part},mxnetjobs.kubeflow.org/{part}"
-        await ask(*grant, "role", name, f"--verb={verb}", f"--resource={resources}")
-        await ask(*grant, "rolebinding", name, f"--role={name}", "--user=alice")
-    # kubectl makes no role for a resource that isn't there, as Argo's are not here.
-    reads_workflows = {"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["get"]}
-    role = {"metadata": {"name": "alice-workflows"}, "rules": [reads_workflows]}
-    (await world.api.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", role)).ok()
-    await ask(*grant, "rolebinding", "alice-workflows", "--role=alice-workflows", "--user=alice")
-    assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
-    await ask("delete", "-k", overlay, "--as=alice")
-    await ask("delete", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
-
-
-@pytest.mark.exhaustive
-async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
-    await installed("standalone")
-    for role in ("edit", "view"):
-        await ask("-n", "default", "create", "rolebinding", f"may-{role}", f"--clusterrole={role}", f"--user={role}")
-
-    def aggregated(found):
-        return all("mxjobs" in str(found.get(role, {}).get("rules")) for role in ("edit", "view", "admin"))
-
-    await world.eventually(CLUSTER_ROLES, aggregated)
-    may = ["auth", "can-i", "-n", "default"]
-    assert await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit") == "yes\n"
-    assert await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view") == "yes\n"
-    assert await ask(*may, "create", "mxjobs.kubeflow.org", "--as=view", fails=True) == "no\n"

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import re
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 import yaml
 from control_plane import Server
+from control_plane_fixtures import real_api
 from kubernetes_programs import kubectl
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -51,21 +51,6 @@ class Administrator:
     async def wait(self, condition: str, *what: object) -> None:
         """Wait as `kubectl wait --for` does, which says in vain for what before its process is given up on."""
         await self("wait", f"--for={condition}", f"--timeout={SECONDS - 10}s", *what)
-
-    async def remove(self, *what: object) -> None:
-        """Delete objects and wait until none is left.
-
-        A definition whose instances are deleted can be forgotten: the API server's finalizer takes a conflict with its
-        own last write for a change that it will hear of, hears of a difference in the condition Terminating only, and
-        comes back with its informer's resync, after five minutes (CRDFinalizer.sync of apiextensions-apiserver 0.36).
-        Any other change of the definition wakes it.
-        """
-        delete = ("delete", "--ignore-not-found", *what)
-        async with asyncio.timeout(SECONDS):
-            while "timed out waiting" in await self(*delete, "--timeout=20s", fails=None):
-                other = f"test.mxnet-operator/woken={secrets.token_hex(4)}"
-                await self("annotate", "crd", "--all", "--overwrite", other, fails=None)
-        await self(*delete, "--wait=false")
 
 
 def locked(name: str) -> dict[str, Version]:
@@ -145,22 +130,18 @@ def token_of(server: Server, objects: list[dict[str, Any]]) -> str:
 
 async def policies_in_force(server: Server, objects: list[dict[str, Any]]) -> None:
     """Wait until the API server enforces the admission policies, which is some time after their creation."""
-    ask = Administrator(server)
-    namespace = "default"
-    probes: dict[str, dict[str, Any]] = {
-        "mxnet-operator-pods": {"kind": "Pod", "spec": {"containers": [{"name": "a", "image": "i"}]}},
-        "mxnet-operator-services": {"kind": "Service", "spec": {"ports": [{"port": 80}]}},
-        "mxnet-operator-configmaps": {"kind": "ConfigMap"},
+    probes: dict[str, tuple[str, dict[str, Any]]] = {
+        "mxnet-operator-pods": ("pods", {"spec": {"containers": [{"name": "a", "image": "i"}]}}),
+        "mxnet-operator-services": ("services", {"spec": {"ports": [{"port": 80}]}}),
+        "mxnet-operator-configmaps": ("configmaps", {}),
     }
-    for policy, probe in probes.items():
-        file = server.folder / "probe.json"
-        file.write_text(
-            json.dumps({"apiVersion": "v1", "metadata": {"name": "probe", "namespace": namespace}, **probe})
-        )
-        create = ("create", "--dry-run=server", "-f", file, f"--as={user_name(objects)}")
-        async with asyncio.timeout(SECONDS):
-            while f"ValidatingAdmissionPolicy '{policy}'" not in await ask(*create, fails=None):
-                pass  # each try is a process
+    as_controller: dict[str, Any] = {"headers": {"Impersonate-User": user_name(objects)}, "dryRun": "All"}
+    async with real_api(server) as api, asyncio.timeout(SECONDS):
+        for policy, (resource, probe) in probes.items():
+            path, body = f"/api/v1/namespaces/default/{resource}", {"metadata": {"name": "probe"}, **probe}
+            enforced = f"ValidatingAdmissionPolicy '{policy}'"
+            while enforced not in (await api.ask("POST", path, body, **as_controller)).text:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
 
 
 @contextlib.contextmanager
