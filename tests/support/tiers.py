@@ -31,12 +31,6 @@ def asked_for(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
     return [each.params[parameter] for each in callspecs if each is not None and parameter in each.params]
 
 
-@pytest.fixture
-def everything(pytestconfig: pytest.Config) -> bool:
-    """Whether this run leaves nothing out, for a test that is one function but many cases."""
-    return tier_of(pytestconfig) == "all"
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --tier."""
     parser.addoption("--tier", choices=TIERS, help="run `make unit`'s tests, `make test`'s, or all that CI runs")
