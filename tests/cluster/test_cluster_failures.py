@@ -3,17 +3,13 @@
 from itertools import product
 
 import pytest
-import pytest_asyncio
 from builders import make_mxjob
-from control_plane_fixtures import new_namespace, real_api
-from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, ControllerWorld, RecordingClient, submitted
+from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, submitted
 from fake_nodes import fake_node, fake_nodes, fated
-from tiers import asked_for
 
 from mxnet_operator.api.conditions import job_state
-from mxnet_operator.kube.credentials import load_credentials
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes]
 
 RETRYABLE, PERMANENT = (130, 134, 137, 138, 143), (1, 2, 3, 126, 127, 128, 139)
 POLICIES = ("Never", "OnFailure", "Always", "ExitCode")
@@ -21,10 +17,12 @@ REPLICAS = (("Scheduler", 0), ("Server", 0), ("Worker", 1))
 KEEP = ("None", "Running", "All")
 PODS_OF_A_JOB = ("scheduler-0", "server-0", "worker-0", "worker-1")
 DONE = {"exitCode": 0}
+NUMBERED = product(enumerate(POLICIES), enumerate((1, 137)), enumerate(REPLICAS))
+"""Each policy, one code of either kind, each replica; the cleanPodPolicies take turns, and meet each of these."""
 ROWS = {
     f"{policy}-{code}-{replica_type}-{index}-{keep}".lower(): (policy, code, replica_type, index, keep)
     for policy, code, (replica_type, index), keep in (
-        *product(POLICIES, (1, 137), REPLICAS, KEEP),  # one code of either kind
+        *((policy, code, replica, KEEP[(a + b + c) % 3]) for (a, policy), (b, code), (c, replica) in NUMBERED),
         *(("ExitCode", code, ("Worker", 1), "None") for code in (*RETRYABLE, *PERMANENT)),
     )
 }
@@ -102,30 +100,6 @@ def of_job(name, objects):
     return [each for each in objects if each["metadata"]["ownerReferences"][0]["name"] == name]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def outcomes(request, kubernetes):
-    """What became of the job of each row that is tested."""
-    rows = asked_for(request, "name")
-    kubeconfig = kubernetes.kubeconfig("controller")
-    async with (
-        real_api(kubernetes) as api,
-        new_namespace(api, accounts=True) as namespace,
-        fake_nodes(api, fake_node("large", cpu="9999", pods="9999")),
-        RecordingClient(load_credentials(str(kubeconfig))) as client,
-    ):
-        world = ControllerWorld(api, client, kubeconfig, namespace)
-        await world.start()
-        for name in rows:
-            await world.submit(job(name))
-        await world.eventually(JOBS, lambda jobs: len(jobs) == len(rows) and all(map(is_over, jobs.values())))
-        left = sum(len(expected(name)["pods"]) for name in rows)
-        await world.eventually(PODS, lambda pods: len(pods) == left and not any(map(is_on_its_way, pods.values())))
-        services = sum(len(expected(name)["services"]) for name in rows)
-        await world.eventually(SERVICES, lambda found: len(found) == services)
-        yield await seen(world)
-        await world.stop()
-
-
 def is_over(job):
     return job_state(job) in {"Succeeded", "Failed"}
 
@@ -134,13 +108,15 @@ def is_on_its_way(pod):
     return pod["status"]["phase"] in {"Pending", "Running"} or "deletionTimestamp" in pod["metadata"]
 
 
-@pytest.mark.sampled(
-    "never-1-scheduler-0-none",
-    "onfailure-137-worker-1-running",
-    "always-1-server-0-all",
-    "exitcode-143-worker-1-none",
-    "exitcode-127-worker-1-none",
-)
-@pytest.mark.parametrize("name", ROWS)
-async def test_a_job_ends_as_the_tables_say(outcomes, name):
-    assert outcomes[name] == expected(name)
+async def test_a_job_ends_as_the_tables_say(world, api):
+    async with fake_nodes(api, fake_node("large", cpu="9999", pods="9999")):
+        for name in ROWS:
+            await world.submit(job(name))
+        await world.eventually(JOBS, lambda jobs: len(jobs) == len(ROWS) and all(map(is_over, jobs.values())))
+        left = sum(len(expected(name)["pods"]) for name in ROWS)
+        await world.eventually(PODS, lambda pods: len(pods) == left and not any(map(is_on_its_way, pods.values())))
+        services = sum(len(expected(name)["services"]) for name in ROWS)
+        await world.eventually(SERVICES, lambda found: len(found) == services)
+        found = await seen(world)
+    wrong = {name: (found[name], told) for name in ROWS if found[name] != (told := expected(name))}
+    assert wrong == {}
