@@ -130,20 +130,12 @@ async def test_with_groups_all_twelve_succeed_and_no_gang_holds_a_part(request, 
             await nothing_is_left(world, kind)
 
 
-def killed_and_paused(which):
-    """Of which gangs a worker is killed, and which are suspended: always the same, or drawn by the run's fresh seed."""
-    if which == "chosen":
-        return {"gang-0", "gang-4", "gang-9"}, ("gang-11", "gang-7")
-    drawn = random.Random(first_fresh_seed()).sample(sorted(SIZES), 6)
-    return set(drawn[:3]), drawn[3:]
-
-
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("which", ["chosen", "fresh"])
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_all_twelve_succeed_while_workers_die_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
+async def test_all_twelve_succeed_while_workers_die_and_waiting_gangs_are_suspended(request, gang_scheduling):
     """A killed worker's gang restarts whole and waits again; one suspended before it ran comes again when resumed."""
-    killed, paused = killed_and_paused(which)
+    drawn = random.Random(first_fresh_seed()).sample(sorted(SIZES), 6)
+    killed, paused = set(drawn[:3]), drawn[3:]
 
     async def suspend_and_resume():
         for name in paused:
