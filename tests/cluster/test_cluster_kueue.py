@@ -59,8 +59,15 @@ def impatient(running):
 
 @pytest.fixture
 def unforgiving(running):
-    """It gives up a gang that isn't ready in three seconds for the first time."""
-    with running.configured(waitForPodsReady={"timeout": "3s", "requeuingStrategy": {"backoffLimitCount": 0}}):
+    """It gives up a gang that isn't ready in eight seconds for the first time."""
+    with running.configured(waitForPodsReady={"timeout": "8s", "requeuingStrategy": {"backoffLimitCount": 0}}):
+        yield
+
+
+@pytest.fixture
+def one_at_a_time(running):
+    """It admits nothing while an admitted job isn't ready."""
+    with running.configured(waitForPodsReady={"timeout": "10m", "blockAdmission": True}):
         yield
 
 
@@ -120,6 +127,19 @@ def job(name, queue, gpus, policy="Never", *, ends=False, **labels):
     builder = make_mxjob(name).scheduler().worker(gpus, resources={"limits": {GPU: 1}}).restart(policy)
     manifest = submitted(ending(builder, Scheduler=0, Worker=0) if ends else builder)
     return to_manifest(MXJobDescription(queue_name=queue, labels=labels or None), manifest)
+
+
+def for_new_node(manifest):
+    """The same job, whose workers run on no node but `new_node`."""
+    manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
+    return manifest
+
+
+def new_node(api):
+    """A node of the flavor's, until the context ends."""
+    new = fake_node("new", **{GPU: "8"})
+    new["metadata"]["labels"] |= {"pool": "gpu", "rack": "new"}
+    return fake_nodes(api, new)
 
 
 async def workloads(world, holds=lambda _: True):
@@ -373,17 +393,14 @@ async def test_an_older_kueue_is_spoken_to_in_its_version(world, monkeypatch):
 @pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_when_it_can(impatient, world, api):
     """Its node comes too late for the first time; with a backoffLimit of 0 it runs all the same."""
-    late = job("late", "a", 8, "ExitCode", ends=True)
+    late = for_new_node(job("late", "a", 8, "ExitCode", ends=True))
     late["spec"]["runPolicy"] = {"backoffLimit": 0}
-    late["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
     await world.submit(late)
     await says(world, "late", "Admitted by")
     await world.submit(job("next", "a", 8, ends=True))
     requeues_at = await requeued(world, "late")
     await world.state("next", "Succeeded")
-    new = fake_node("new", **{GPU: "8"})
-    new["metadata"]["labels"] |= {"pool": "gpu", "rack": "new"}
-    async with fake_nodes(api, new):
+    async with new_node(api):
         ended = await world.state("late", "Succeeded")
     assert (ended["status"]["restarts"] >= 1, ended["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
     assert "PodsReadyTimeout" in (await world.event("Evicted"))["message"]
@@ -407,14 +424,31 @@ async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_c
 
 
 @pytest.mark.exhaustive
-async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_says_so(unforgiving, world):
-    late = job("late", "a", 8, "ExitCode")
-    late["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
-    await world.submit(late)
+async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_queues_again_once_it_is_active(
+    unforgiving, world, api
+):
+    await world.submit(for_new_node(job("late", "a", 8, "ExitCode")))
     await says(world, "late", "is not active: The workload is deactivated due to exceeding the maximum number of")
     await world.state("late", "Suspended")
     await world.submit(job("next", "a", 8))
-    await workloads(world, lambda found: "next" in found and is_true(found["next"], "Admitted"))
+    found = await workloads(world, lambda found: "next" in found and is_true(found["next"], "Admitted"))
+    (await api.delete(world.path(f"{JOBS}/next"))).ok()
+    async with new_node(api):
+        path = world.path(f"{WORKLOADS}/{found['late']['metadata']['name']}")
+        (await api.merge(path, {"spec": {"active": True}})).ok()
+        await world.state("late", "Running")
+
+
+@pytest.mark.exhaustive
+async def test_a_job_that_is_not_ready_holds_up_the_next_until_all_of_its_pods_run(one_at_a_time, world, api):
+    """There is quota for both, and a node for the second alone."""
+    await world.submit(for_new_node(job("first", "a", 2)))
+    await says(world, "first", "Admitted by")
+    await world.submit(job("second", "a", 2))
+    await says(world, "second", "waiting for all admitted workloads to be in PodsReady condition")
+    async with new_node(api):
+        await world.state("first", "Running")
+        await world.state("second", "Running")
 
 
 async def requeued(world, name):
