@@ -35,8 +35,10 @@ def most_replicas(name, types, many):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("types", "many"), [(TYPES[0], "Worker"), (TYPES[0], "Server"), (TYPES[1], "TunerServer")])
+@pytest.mark.parametrize(
+    ("name", "types", "many"),
+    [(NAMES[0], TYPES[0], "Worker"), (NAMES[1], TYPES[0], "Server"), (NAMES[2], TYPES[1], "TunerServer")],
+)
 def test_at_the_boundary_every_replica_can_start_and_one_more_would_not_fit(name, types, many):
     most = most_replicas(name, types, many)
     print(f"{name}: {most} x {many}")

@@ -20,34 +20,23 @@ def mistakes():
     return runpy.run_path(str(ROOT / "tools" / "commit_message.py"))["mistakes"]
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_which_messages_pass_and_why_others_do_not(mistakes):
+    for message in (
         GOOD,
-        "cli, provider: take unknown fields on request\n\nWhy, in the body, however long a line of it may be: "
-        + "x" * 90,
+        "cli, provider: take unknown fields on request\n\nWhy, in the body, however long a line is: " + "x" * 90,
         "plan: " + "ä" * 30 + " " + "ö" * 35,
         "kube: HTTP answers are read once",
         "tests: `make lint` runs once\n",
-        "build/fail_fast: wrap it",
         "\n\nplan: add a rule\n# Please enter the commit message\n#\n# On branch main\n",
         f"plan: add a rule\n# {'-' * 24} >8 {'-' * 24}\ndiff --git a/x b/x\nFixed stuff.\n",
         "Merge branch 'main' into x",
         'Revert "plan: add a rule"',
         "fixup! plan: add a rule",
         "",
-        "# nothing but comments\n",
-    ],
-)
-def test_a_message_that_passes(mistakes, message):
-    assert mistakes(message) == []
-
-
-@pytest.mark.parametrize(
-    ("message", "says"),
-    [
+    ):
+        assert mistakes(message) == [], message
+    for message, says in (
         (BAD, "not 'area: verb object'"),
-        ("plan add a rule", "not 'area: verb object'"),
         ("plan:add a rule", "not 'area: verb object'"),
         ("Plan: add a rule", "not 'area: verb object'"),
         ("plan: Add a rule", "begins in lower case"),
@@ -55,11 +44,9 @@ def test_a_message_that_passes(mistakes, message):
         ("plan: add a rule.", "without a full stop"),
         ("plan: add " + "x" * 63, "has 73 characters"),
         ("plan: add a rule\nand another", "after the subject is empty"),
-    ],
-)
-def test_a_message_that_is_rejected(mistakes, message, says):
-    (mistake,) = mistakes(message)
-    assert says in mistake
+    ):
+        (mistake,) = mistakes(message)
+        assert says in mistake, message
 
 
 class Checkout:
@@ -117,18 +104,6 @@ def test_in_a_clone_a_bad_message_is_rejected_and_a_good_one_taken(clone):
     assert not clone.takes(BAD)
 
 
-def test_no_verify_and_ci_pass(clone):
-    clone.install()
-    clone.git("commit", "--allow-empty", "--no-verify", "-m", BAD)
-    assert clone.takes(BAD, CI="true")
-
-
-def test_where_a_template_left_out_the_folder_of_hooks(clone):
-    shutil.rmtree(clone.path / ".git" / "hooks", ignore_errors=True)
-    clone.install()
-    assert not clone.takes(BAD)
-
-
 def test_in_a_worktree_its_own_check_runs(clone, tmp_path):
     clone.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
     other = Checkout(tmp_path / "other", tmp_path).with_python()
@@ -140,64 +115,23 @@ def test_in_a_worktree_its_own_check_runs(clone, tmp_path):
     assert not clone.takes(BAD)
 
 
-def test_a_checkout_without_its_python_commits_as_before(clone):
-    clone.install()
-    shutil.rmtree(clone.path / ".venv")
-    assert clone.takes(BAD)
-
-
-@pytest.mark.parametrize("scope", ["--local", "--global"])
-def test_hooks_that_a_user_keeps_elsewhere_are_left_alone(clone, tmp_path, scope):
+def test_hooks_that_a_user_keeps_elsewhere_are_left_alone(clone, tmp_path):
     elsewhere = tmp_path / "my-hooks"
     elsewhere.mkdir()
-    clone.git("config", scope, "core.hooksPath", str(elsewhere))
+    clone.git("config", "--global", "core.hooksPath", str(elsewhere))
     assert "core.hooksPath is set" in clone.install()
     assert list(elsewhere.iterdir()) == []
     assert not (clone.path / ".git" / "hooks" / "commit-msg").exists()
     assert clone.takes(BAD)
 
 
-@pytest.mark.parametrize("is_link", [False, True], ids=["file", "broken link"])
-def test_a_hook_of_another_hand_is_left_alone(clone, is_link):
+def test_a_hook_of_another_hand_is_left_alone(clone):
     hook = clone.path / ".git" / "hooks" / "commit-msg"
     hook.parent.mkdir(exist_ok=True)
-    if is_link:
-        hook.symlink_to("/nonexistent/commit-msg")
-    else:
-        hook.write_text("#!/bin/sh\nexit 0\n")
-        hook.chmod(0o755)
+    hook.write_text("#!/bin/sh\nexit 0\n")
+    hook.chmod(0o755)
     assert "is not ours" in clone.install()
-    assert hook.is_symlink() == is_link
     assert clone.takes(BAD)
-
-
-def test_without_a_repository_nothing_happens(clone, tmp_path):
-    shutil.rmtree(clone.path / ".git")
-    before = sorted(tmp_path.rglob("*"))
-    clone.environment["GIT_CEILING_DIRECTORIES"] = str(tmp_path)
-    assert clone.install() == ""
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_in_a_folder_of_somebody_elses_repository_nothing_is_installed(clone, tmp_path):
-    """As an archive of the project that is unpacked there, or a copy that is vendored."""
-    outer = Checkout(tmp_path, tmp_path)
-    shutil.rmtree(clone.path / ".git")
-    outer.git("init", "-q", "-b", "main")
-    assert clone.install() == ""
-    assert not (tmp_path / ".git" / "hooks" / "commit-msg").exists()
-
-
-def test_where_no_hook_can_be_written_installation_goes_on(clone):
-    shutil.rmtree(clone.path / ".git" / "hooks", ignore_errors=True)
-    (clone.path / ".git" / "hooks").write_text("")
-    assert "can't be written" in clone.install()
-    assert clone.takes(BAD)
-
-
-def test_make_install_installs_it():
-    recipe = (ROOT / "Makefile").read_text().partition("\ninstall:")[2].partition("\n.PHONY")[0]
-    assert "\t@tools/install_hooks.sh\n" in f"{recipe}\n"
 
 
 def test_pre_commit_checks_what_make_lint_checks():
