@@ -1,7 +1,6 @@
 """Fixtures that tests in several folders share; each file of tests/support says what it offers."""
 
 pytest_plugins = [
-    "pytester",
     "waiting",
     "guards",
     "left_overs",

@@ -1,4 +1,4 @@
-"""Jobs of every format on a local cluster that serves the older kinds: real MXNet, `mxjob` and kubectl."""
+"""Jobs of every format on a local cluster that serves the older kinds: `mxjob` and kubectl."""
 
 import json
 import re
@@ -10,16 +10,7 @@ from older_jobs import FORMATS, kind_of_format, older_job, pod_template
 
 from mxnet_operator.local.images import BASE_IMAGE
 
-TRAIN = """
-import os
-import mxnet as mx
-store = mx.kv.create("dist_sync")
-store.init("w", mx.nd.zeros(1))
-store.push("w", mx.nd.ones(1))
-pulled = mx.nd.zeros(1)
-store.pull("w", out=pulled)
-print("the sum is", pulled.asscalar(), "on port", os.environ["DMLC_PS_ROOT_PORT"], flush=True)
-"""
+SAYS_ITS_PORT = "import os; print('on port', os.environ['DMLC_PS_ROOT_PORT'])"
 PORTS = {"mxnetjob": 9092, "fioravanzo": 9000}
 """The ports that ps-lite meets at in the documents, where that isn't 9091."""
 ASLEEP = "import time; time.sleep(1000)"
@@ -47,13 +38,13 @@ def type_of(job_format):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("job_format", FORMATS)
-def test_mxjob_run_trains_with_a_job_of_any_format(cluster, job_format):
-    manifest = json.dumps(job_in(job_format, f"run-{job_format}", TRAIN))
+def test_mxjob_run_runs_a_job_of_any_format(cluster, job_format):
+    manifest = json.dumps(job_in(job_format, f"run-{job_format}", SAYS_ITS_PORT))
 
     done = cluster.mxjob("run", "-f", "-", stdin=manifest)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == f"the sum is 2.0 on port {PORTS.get(job_format, 9091)}"
+    assert done.stdout.splitlines()[-1] == f"on port {PORTS.get(job_format, 9091)}"
     assert done.stderr.splitlines()[0] == f"{FORMATS[job_format][1].kind} run-{job_format} created in namespace default"
     assert done.stderr.splitlines()[-1].startswith(f"MXJob run-{job_format} is successfully completed.")
 

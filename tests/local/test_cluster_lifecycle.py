@@ -6,18 +6,11 @@ import os
 import signal
 import ssl
 import stat
-import subprocess
-import sys
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
-from cluster_fixtures import LocalCluster
-from guarded_program import GuardedProgram
-from images_fixtures import SHARED_HOME
 from jobs import gang_job, worker_job
-from left_overs import MARK
 from waiting import SECONDS, eventually
 
 from mxnet_operator.local.images import BASE_IMAGE
@@ -144,43 +137,6 @@ def test_what_a_cluster_killed_with_its_reaper_leaves_is_shown_and_ended_by_the_
     assert home.processes().keys().isdisjoint(left)
     assert home.mxjob("local", "down").returncode == 0
     assert status(home) == {"state": "Stopped", "pid": None, "leftOver": []}
-
-
-TEST_RUN = """
-import sys, time
-from cluster_fixtures import new_home
-from jobs import worker_job
-
-def test_a_cluster_with_a_job():
-    with new_home() as home:
-        assert home.mxjob("local", "up", "--detach").returncode == 0
-        home.create(worker_job("asleep", {program!r}))
-        home.wait_for("asleep", "Running")
-        print("home:", home.home, flush=True)
-        time.sleep(1000)
-"""
-
-
-@pytest.mark.exhaustive
-def test_a_killed_test_run_leaves_neither_a_cluster_nor_its_jobs(pytester, mxnet_python):
-    pytester.makepyfile(TEST_RUN.replace("{program!r}", repr(SLEEP)))
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
-    support = Path(__file__).parents[1] / "support"
-    environment = {name: value for name, value in os.environ.items() if name != MARK}
-    command = [sys.executable, "-m", "pytest", "-p", "left_overs", "-s", "-q"]
-    with GuardedProgram(
-        command,
-        cwd=pytester.path,
-        env=environment | {"PYTHONPATH": str(support), "MXJOB_HOME": str(SHARED_HOME)},
-        stdout=subprocess.PIPE,
-    ) as run:
-        found = next(line.split()[-1] for line in run.stdout if "home:" in line)
-        left = LocalCluster(Path(found))
-        assert left.processes_of("asleep")
-        run.kill()
-
-    eventually(lambda: not left.processes())
-    eventually(lambda: not left.home.exists())
 
 
 def addresses(cluster, job):

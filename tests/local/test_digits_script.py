@@ -93,35 +93,13 @@ def test_a_finished_run_is_not_trained_again_and_keeps_its_result(mxnet_python, 
     assert {**before, "seconds": 0} == {**after, "seconds": 0}
 
 
-def cut(checkpoints):
-    weights = checkpoints / "digits-0001.params"
-    weights.write_bytes(weights.read_bytes()[:1000])
-
-
-def garble(checkpoints):
-    (checkpoints / "digits-0001.json").write_text('{"epoch": 1, "sha')
-
-
-def lose(checkpoints):
-    (checkpoints / "digits-0001.params").unlink()
-
-
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("damage", [cut, garble, lose])
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(mxnet_python, checkpointed, damage):
-    damage(checkpointed / "checkpoints")
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(mxnet_python, checkpointed):
+    weights = checkpointed / "checkpoints" / "digits-0001.params"
+    weights.write_bytes(weights.read_bytes()[:1000])
     done = run(mxnet_python, checkpointed, "--epochs", str(EPOCHS))
     assert done.returncode == 0, done.stdout
     assert "digits-0001.json can't be used" in done.stdout
-    assert epochs_in(done.stdout) == [1]
-
-
-@pytest.mark.exhaustive
-def test_weights_without_their_description_do_not_count(mxnet_python, checkpointed):
-    """As when the pod was killed between the two files."""
-    (checkpointed / "checkpoints" / "digits-0001.json").unlink()
-    done = run(mxnet_python, checkpointed, "--epochs", str(EPOCHS))
-    assert "Resumed from checkpoint checkpoints/digits-0000.json: 1 epochs are done" in done.stdout
     assert epochs_in(done.stdout) == [1]
 
 
