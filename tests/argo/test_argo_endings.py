@@ -10,15 +10,6 @@ pytestmark = [
 
 
 @pytest.mark.exhaustive
-async def test_a_workflow_that_is_stopped_deletes_its_job(argo):
-    name = await argo.submit(one_training())
-    await argo.job(name)
-    await argo.shut_down(name, "Stop")
-    await argo.no_jobs(name)
-    assert (await argo.finished(name))["status"]["phase"] == "Failed"
-
-
-@pytest.mark.exhaustive
 async def test_a_terminated_workflow_leaves_a_job_that_does_not_go_with_it_until_it_is_deleted(argo):
     name = await argo.submit(one_training(deadline=3600, delete_with_workflow=False))
     job = await argo.job(name)
@@ -39,26 +30,6 @@ async def test_a_workflow_that_is_terminated_takes_its_job_along(argo):
     told = await argo.jobs_world.event("WorkflowOver", says=name)
     assert told["involvedObject"]["uid"] == job["metadata"]["uid"]
     assert f"The workflow {name} is being shut down (Terminate)" in told["message"]
-
-
-@pytest.mark.exhaustive
-async def test_a_step_that_takes_too_long_fails_and_its_job_is_deleted(argo):
-    name = await argo.submit(one_training(timeout="30s"))
-    await argo.job(name)
-    done = await argo.finished(name)
-    assert done["status"]["phase"] == "Failed"
-    assert len(messages_of(done, "train")) == 1
-    await argo.no_jobs(name)
-
-
-@pytest.mark.exhaustive
-async def test_a_job_goes_with_its_workflow(argo):
-    name = await argo.submit(one_training())
-    job = await argo.job(name)
-    (owner,) = job["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["name"]) == ("Workflow", name)
-    (await argo.api.delete(argo.path("workflows", name))).ok()
-    await argo.no_jobs(name)
 
 
 @pytest.mark.exhaustive

@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 21)]
+TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 11)]
 DIVERGES = TRIALS[7]
 NO_NUMBER = {3: '{"accuracy": NaN}', 4: '{"accuracy": null}', 5: "loss is nan", 6: '{"accuracy": "0.999"}', 8: "[0.5]"}
 """What trials of these indices leave, in which there is no number to compare."""
@@ -26,13 +26,13 @@ def variables(job, replica_type):
 
 
 @pytest.mark.exhaustive
-async def test_a_sweep_of_twenty_chooses_the_best_although_one_fails_and_some_tell_no_number(argo):
+async def test_a_sweep_chooses_the_best_although_one_fails_and_some_tell_no_number(argo):
     async def end(job):
         trial = json.loads(variables(job, "Worker")["TRIAL"])
         if trial == DIVERGES:
             await argo.end(job, exit_code=1, message="FloatingPointError: diverged")
         else:
-            told = json.dumps({"accuracy": 1 - abs(trial["lr"] - 0.013), "trial": trial})
+            told = json.dumps({"accuracy": 1 - abs(trial["lr"] - 0.003), "trial": trial})
             await argo.end(job, message=NO_NUMBER.get(TRIALS.index(trial), told))
 
     parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": json.dumps(TRIALS)}
@@ -44,7 +44,7 @@ async def test_a_sweep_of_twenty_chooses_the_best_although_one_fails_and_some_te
     assert done["status"]["phase"] == "Succeeded"
     assert most == PARALLELISM
     outputs = outputs_of(node_of(done, "sweep"))
-    assert json.loads(outputs["best"])["result"] == {"accuracy": 1, "trial": TRIALS[12]}
+    assert json.loads(outputs["best"])["result"] == {"accuracy": 1, "trial": TRIALS[2]}
     results = json.loads(outputs["results"])
     found = [each["result"]["trial"] for each in results if each["value"] is not None]
     told = [trial for index, trial in enumerate(TRIALS) if trial != DIVERGES and index not in NO_NUMBER]
@@ -131,8 +131,7 @@ TRAINING = {
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner"])
-@pytest.mark.parametrize("cluster", [False, True], ids=["namespace", "cluster"])
+@pytest.mark.parametrize(("template", "cluster"), [("mxjob-train", True), ("mxjob-runner", False)])
 async def test_a_training_template_takes_lists_numbers_and_resources_as_text(argo, template, cluster):
     name = await argo.submit(by_template(template, cluster=cluster, **TRAINING))
     job = await argo.job(name)

@@ -65,7 +65,7 @@ class TestEndsOfTheJob:
         assert outputs["files"] == "claim models at /models"
         assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
-    async def test_a_job_that_fails_fails_the_runner_once_which_says_why_and_has_outputs(self, argo):
+    async def test_a_job_that_fails_fails_the_runner_once_which_says_why_and_makes_a_new_job_when_retried(self, argo):
         name = await argo.submit(one_runner())
         job = await argo.job(name)
         await argo.end(job, exit_code=1, message="ValueError: boom")
@@ -78,6 +78,13 @@ class TestEndsOfTheJob:
         assert (outputs["job"], outputs["state"]) == (job["metadata"]["name"], "Failed")
         assert "ValueError: boom" in outputs["message"]
         await argo.no_jobs(name)
+
+        await argo.command("retry", name)
+
+        again = await argo.job(name)
+        assert again["metadata"]["name"] == job["metadata"]["name"]
+        assert again["metadata"]["uid"] != job["metadata"]["uid"]
+        await succeeds_with(argo, name, again)
 
     @pytest.mark.exhaustive
     async def test_a_job_that_is_deleted_by_hand_fails_the_runner_and_is_not_made_again(self, argo):
@@ -113,12 +120,11 @@ class TestEndsOfTheJob:
 
 class TestEndsOfTheRunner:
     @pytest.mark.exhaustive
-    @pytest.mark.parametrize("kill", ["kill", "kill_command"])
-    async def test_a_runner_that_is_killed_finds_its_job_again(self, argo, kill):
+    async def test_a_runner_that_is_killed_finds_its_job_again(self, argo):
         name = await argo.submit(one_runner())
         job = await argo.job(name)
         first = await argo.poller(name)
-        getattr(argo, kill)(first)
+        argo.kill(first)
         assert await argo.poller(name, other_than=first)
         done = await succeeds_with(argo, name, job)
         assert exit_codes(done) == ["137", "0"]
@@ -189,12 +195,10 @@ class TestEndsOfTheRunner:
 class TestEndsOfTheWorkflow:
     """Without the exit handler: what deletes the job is the runner."""
 
-    @pytest.mark.sampled
-    @pytest.mark.parametrize("how", ["Terminate", "Stop"])
-    async def test_a_workflow_that_is_shut_down_deletes_its_job(self, argo, how):
+    async def test_a_workflow_that_is_shut_down_deletes_its_job(self, argo):
         name = await argo.submit(one_runner(cleanup=False))
         await argo.job(name)
-        await argo.shut_down(name, how)
+        await argo.shut_down(name, "Stop")
         await argo.no_jobs(name)
         assert (await argo.finished(name))["status"]["phase"] == "Failed"
 
@@ -207,29 +211,6 @@ class TestEndsOfTheWorkflow:
         assert done["status"]["phase"] == "Failed"
         assert exit_codes(done) == ["124"]
         assert "longer than the specified deadline" in messages_of(done, "train")[0]
-
-    @pytest.mark.exhaustive
-    async def test_a_job_goes_with_its_workflow(self, argo):
-        name = await argo.submit(one_runner(cleanup=False))
-        await argo.job(name)
-        (await argo.api.delete(argo.path("workflows", name))).ok()
-        await argo.no_jobs(name)
-
-    @pytest.mark.exhaustive
-    async def test_a_failed_runner_that_is_retried_by_hand_makes_a_new_job(self, argo):
-        name = await argo.submit(one_runner())
-        failed = await argo.job(name)
-        await argo.end(failed, exit_code=1)
-        await argo.finished(name)
-        await argo.no_jobs(name)
-
-        await argo.command("retry", name)
-
-        job = await argo.job(name)
-        assert job["metadata"]["name"] == failed["metadata"]["name"]
-        assert job["metadata"]["uid"] != failed["metadata"]["uid"]
-        await argo.end(job)
-        assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
 
 
 class TestRights:

@@ -4,9 +4,7 @@ import asyncio
 import json
 
 import pytest
-import pytest_asyncio
 from argo_fixtures import COMMAND, attempts_at, by_template, node_of
-from tiers import asked_for
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
@@ -29,6 +27,8 @@ WRONG = {
     "backoff-limit": ("[]", "backoff-limit is no whole number: []"),
 }
 """A wrong text for each parameter, and what the message says of it, once."""
+OF_THE_RUNNER = ("command", "env", "servers", "gpus-per-worker")
+"""Those that a runner is given wrong, too."""
 ENTRIES = {"mxjob-train": "train", "mxjob-runner": "run"}
 SWEEPS = {
     ("trials", "0.1,0.2"): "trials is no JSON list, such as [0.1, 0.2]: 0.1,0.2",
@@ -40,32 +40,21 @@ SWEEPS = {
 """A wrong text for a parameter of a sweep, and what the message says of it."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def ended(request, argo):
-    """The runs that the tests ask for, all at once, when they are over."""
-
+async def test_a_parameter_that_cannot_be_read_fails_the_step_at_once_by_its_field_and_makes_no_job(argo):
     async def end(template, parameter):
         given = {"image": "i", "command": json.dumps(COMMAND), parameter: WRONG[parameter][0]}
         name = await argo.submit(by_template(template, **given))
         return name, await argo.finished(name)
 
-    asked = list(zip(asked_for(request, "template"), asked_for(request, "parameter"), strict=True))
-    return dict(zip(asked, await asyncio.gather(*(end(*each) for each in asked)), strict=True))
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("parameter", WRONG)
-@pytest.mark.parametrize("template", ENTRIES)
-async def test_a_parameter_that_cannot_be_read_fails_the_step_at_once_by_its_field_and_makes_no_job(
-    argo, ended, template, parameter
-):
-    name, workflow = ended[template, parameter]
-    assert workflow["status"]["phase"] == "Failed"
-    (attempt,) = attempts_at(workflow, ENTRIES[template])
-    assert attempt["message"].count(WRONG[parameter][1]) == 1
-    if template == "mxjob-runner":
-        assert attempt["outputs"]["exitCode"] == "2"
-    await argo.no_jobs(name)
+    cases = [*(("mxjob-train", each) for each in WRONG), *(("mxjob-runner", each) for each in OF_THE_RUNNER)]
+    for case, (name, workflow) in zip(cases, await asyncio.gather(*(end(*each) for each in cases)), strict=True):
+        template, parameter = case
+        assert workflow["status"]["phase"] == "Failed", case
+        (attempt,) = attempts_at(workflow, ENTRIES[template])
+        assert attempt["message"].count(WRONG[parameter][1]) == 1, case
+        if template == "mxjob-runner":
+            assert attempt["outputs"]["exitCode"] == "2", case
+        await argo.no_jobs(name)
 
 
 async def test_a_sweep_of_wrong_trials_fails_at_once_in_words_and_trains_nothing(argo):

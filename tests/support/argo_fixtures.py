@@ -258,13 +258,6 @@ class Argo:
         """End a poller as the kernel does that has no memory left: with everything in its container."""
         os.kill(self.pods.process(poller), signal.SIGKILL)
 
-    def kill_command(self, poller: str) -> None:
-        """The same with the command alone, which argoexec has started and outlives."""
-        emissary = self.pods.process(poller)
-        children = [path.read_text().split() for path in Path(f"/proc/{emissary}/task").glob("*/children")]
-        (command,) = (int(child) for of_thread in children for child in of_thread)
-        os.kill(command, signal.SIGKILL)
-
     @contextlib.contextmanager
     def stands_still(self) -> Iterator[None]:
         """Keep Argo's controller from running until the context ends."""
