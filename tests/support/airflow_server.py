@@ -30,10 +30,6 @@ PARTS = {
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
 """With the command of each; Airflow 3's."""
-TASKS = int(os.environ.get("MXJOB_FENCING_TASKS", "1"))
-"""How many tasks meet each fault of test_airflow_fencing at a time."""
-_AT_A_TIME = max(16, 2 * TASKS)
-"""How many tasks Airflow runs at a time: each of these, and its retry."""
 _TRIGGERER_THRESHOLD = 10
 """Seconds without a heartbeat after which another triggerer takes over."""
 
@@ -76,9 +72,7 @@ class AirflowServer:
             "AIRFLOW__CORE__FERNET_KEY": base64.urlsafe_b64encode(b"for tests, and 32 bytes in size.").decode(),
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-            "AIRFLOW__CORE__PARALLELISM": str(_AT_A_TIME),
-            "AIRFLOW__CORE__MAX_ACTIVE_RUNS_PER_DAG": str(_AT_A_TIME),
-            "AIRFLOW__CORE__MAX_ACTIVE_TASKS_PER_DAG": str(_AT_A_TIME),
+            "AIRFLOW__CORE__PARALLELISM": "16",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self.port}/execution/",
             "AIRFLOW__API__HOST": "127.0.0.1",

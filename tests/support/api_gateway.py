@@ -8,7 +8,6 @@ import base64
 import json
 import ssl
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -36,7 +35,6 @@ class Asked:
     query: dict[str, str]
     body: Any
     agent: str
-    at: float = field(default_factory=time.monotonic)
 
     @property
     def writes(self) -> bool:
