@@ -1,4 +1,4 @@
-"""The example DAG and failing jobs, run by the real Airflow on a real local cluster that trains with real MXNet."""
+"""The example DAG, and what Ctrl-C does, by `airflow dags test` on a local cluster that trains with real MXNet."""
 
 import re
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from waiting import SECONDS, eventually
 
-from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.conditions import job_state
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_DAGS = str(Path(__file__).parent / "dags")
@@ -60,64 +60,6 @@ def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflo
     assert curve.count("<circle") >= 20, curve
     assert all(each["pod"] in page for each in returned["replicas"])
     assert f"Report: {path}" in output
-
-
-@pytest.fixture(scope="module")
-def failed_run(airflow, local_cluster):
-    """The DAG of failing jobs, run once: what Airflow printed."""
-    kubeconfig = str(local_cluster.kubeconfig)
-    code, output = airflow.run(
-        "dags", "test", "failing_jobs", AIRFLOW__CORE__DAGS_FOLDER=OWN_DAGS, KUBECONFIG=kubeconfig
-    )
-    assert (code != 0, "DagRun failed" in output) == (True, True), output
-    return output
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("task_id", "exit_code", "last_line"),
-    [
-        ("exits", 3, ""),
-        ("raises", 1, "ValueError: no such data"),
-        ("lacks_a_module", 1, "ModuleNotFoundError: No module named 'no_such_module'"),
-    ],
-)
-def test_a_failing_script_fails_the_task_with_the_words_of_the_job(
-    failed_run,
-    local_cluster,
-    task_id,
-    exit_code,
-    last_line,
-):
-    job = jobs_of(local_cluster, "failing_jobs")[task_id]
-    words = terminal_message(job)
-    assert job_state(job) == "Failed"
-    assert "worker" in words.lower()
-    assert str(exit_code) in words
-    assert last_line in words
-    assert f"MXNetJobFailedError: MXJob default/{job['metadata']['name']} failed: {words}" in failed_run
-    assert last_line == "" or f"[worker-0] {last_line}" in failed_run.splitlines()
-
-
-@pytest.mark.exhaustive
-def test_nothing_of_a_failed_job_keeps_running(failed_run, local_cluster):
-    def all_pods_are_over():
-        pods = [
-            pod
-            for job in jobs_of(local_cluster, "failing_jobs").values()
-            for pod in local_cluster.pods_of(job["metadata"]["name"])
-        ]
-        return pods and {pod["status"]["phase"] for pod in pods} <= {"Succeeded", "Failed"}
-
-    eventually(all_pods_are_over)
-
-
-@pytest.mark.exhaustive
-def test_a_task_that_takes_too_long_deletes_its_job(failed_run, local_cluster):
-    assert "[worker-0] working" in failed_run
-    assert "MXJob default/takes-too-long-" in failed_run
-    assert ": the execution_timeout of its task is over." in failed_run
-    assert "takes_too_long" not in jobs_of(local_cluster, "failing_jobs")
 
 
 @pytest.mark.exhaustive
