@@ -40,12 +40,9 @@ def data_job(local_cluster):
 
 
 def test_the_nightly_training_waits_for_its_data_and_tells_of_its_failure(airflow, local_cluster, data_job):
-    code, output = run(airflow, local_cluster, "nightly_digits", data_job=data_job, epochs=1)
-    assert code == 0, output
-    assert xcoms(airflow, "nightly_digits")["train", -1]["state"] == "Succeeded"
-    assert f"MXJob default/{data_job} is Succeeded." in output
     code, output = run(airflow, local_cluster, "nightly_digits", data_job=data_job, epochs=-1)
     assert code != 0, output
+    assert f"MXJob default/{data_job} is Succeeded." in output
     assert "PAGE: nightly_digits.train failed" in output
     assert "exited with code 2" in output
 
@@ -77,21 +74,3 @@ def test_what_was_tuned_and_what_was_trained_are_deployed_together(airflow, tuni
         (database / "tuned.tar").as_uri(),
     )
     assert (database / "tuned.tar").stat().st_size > 0
-
-
-def test_what_mxjob_init_writes_trains_by_airflow_and_by_mxjob(airflow, local_cluster, tmp_path):
-    folder = tmp_path / "my project"
-    folder.mkdir()
-    script = folder / "train_small.py"
-    script.write_text("import os, sys, mxnet\nprint(os.environ['DMLC_ROLE'], 'got', sys.argv[1:])\n")
-    written = local_cluster.mxjob("init", str(script), "--", "--epochs", "2")
-    assert written.returncode == 0, written.stderr
-
-    code, output = run(airflow, local_cluster, "train_small", environment={"AIRFLOW__CORE__DAGS_FOLDER": str(folder)})
-    by_hand = local_cluster.mxjob("run", "-f", str(folder / "mxjob.yaml"))
-
-    assert code == 0, output
-    assert xcoms(airflow, "train_small")["train", -1]["state"] == "Succeeded"
-    assert "worker got ['--epochs', '2']" in output
-    assert by_hand.returncode == 0, by_hand.stderr
-    assert "worker got ['--epochs', '2']" in by_hand.stdout

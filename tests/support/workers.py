@@ -35,7 +35,7 @@ _ALONE = _airflow(
 )
 APART = {
     **dict.fromkeys(_airflow("older_releases", "executors"), OTHER_AIRFLOWS),
-    **dict.fromkeys(_airflow("examples", "older_formats", "quick_start", "sweep", "train_digits"), AIRFLOW_COMMANDS),
+    **dict.fromkeys(_airflow("examples", "sweep", "train_digits"), AIRFLOW_COMMANDS),
     **{path: path for path in _ALONE},
 }
 """Scopes of files of shared folders that use none of the servers that their folder shares."""

@@ -3,7 +3,7 @@
 Python is executed, and what it prints is compared with the `text` block that follows it. A DAG's tasks are asked for
 their job, a workflow's steps are built: each job must be one that the server takes, and several workers must be given a
 kvstore to share a model by.
-YAML is read, and an MXJob in it validated. Real runs: tests/airflow/test_airflow_quick_start.py.
+YAML is read, and an MXJob in it validated.
 """
 
 import re

@@ -1,5 +1,6 @@
 """What templates make of an operator's options, in Airflow's ordinary rendering and in its native one."""
 
+import runpy
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ import yaml
 from airflow.sdk import DAG
 from kubernetes import client
 
+from mxnet_operator.cli.mxjob import app
 from mxnet_operator.description import Role
 from mxnet_provider.exceptions import MXNetManifestError
+from mxnet_provider.operators import mxnet_job
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 NATIVE = pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
@@ -99,6 +102,27 @@ def test_a_manifest_s_file_is_found_as_users_name_it(
         operator.resolve_template_files()
     operator.render_template_fields(CONTEXT)
     assert operator.given_manifest()["metadata"]["labels"]["team"] == "7"
+
+
+def test_the_dag_that_mxjob_init_writes_has_the_job_of_its_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    (folder / "train.py").write_text("print()\n")
+    monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "state"))
+    app(["init", str(folder / "train.py"), "--workers", "2", "--", "--epochs", "2"], standalone_mode=False)
+    tasks: list[MXNetJobOperator] = []
+    monkeypatch.setattr(mxnet_job, "MXNetJobOperator", lambda **given: tasks.append(MXNetJobOperator(**given)))
+
+    runpy.run_path(str(folder / "mxjob_dag.py"))
+
+    (operator,) = tasks
+    operator.resolve_template_files()
+    operator.render_template_fields(CONTEXT)
+    written = yaml.safe_load((folder / "mxjob.yaml").read_text())
+    assert (operator.dag.dag_id, operator.given_manifest()) == ("train", written)
+    assert worker_of(operator)["template"]["spec"]["containers"][0]["command"][-2:] == ["--epochs", "2"]
 
 
 def test_a_manifest_s_missing_file_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None:
