@@ -1,17 +1,20 @@
-"""The core of what docs/airflow.md promises, on whole Airflows of older releases: docs/airflow.md says what differs."""
+"""The core of what docs/airflow-events.md promises, on whole Airflows of older releases, of which one has Celery."""
 
 import os
 import signal
 
+import psutil
 import pytest
 from airflow_releases import OLDER, older_airflow
 from airflow_runs import Task
-from airflow_world import DAGS, MODES, begun_on
+from airflow_world import DAGS, begun_on
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.whole_airflow]
+on_the_oldest = pytest.mark.parametrize("older", OLDER[:1], indirect=True)
+with_celery = pytest.mark.parametrize("older", OLDER[1:], indirect=True)
 
 
 @pytest.fixture(scope="module", params=OLDER)
@@ -32,40 +35,29 @@ def begun(request, older, local, tmp_path_factory):
         yield running
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_task_returns_the_result_of_its_job_and_shows_its_log(world, mode):
-    run = world.begin(mode)
-    uid = run.in_progress()
-    name = run.jobs()[uid]["metadata"]["name"]
-    run.succeed()
-    address = world.job_pages.format(name=name, namespace="default", uid=uid)
-    eventually(lambda: run.train.links() == {"MXJob": address, "MXJob logs": None})
-    returned = run.train.xcom()
-    assert (returned["uid"], returned["state"], returned["result"]) == (uid, "Succeeded", {"accuracy": 0.9})
-    assert run.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
-    assert "[worker-0] Epoch[1] Validation-accuracy=0.9" in run.train.log()
-    assert (run.creations(), run.deletions()) == (1, [])
-
-
-def test_a_job_that_fails_fails_its_task_with_its_words_and_a_retry_makes_another(world):
+def test_a_job_that_fails_is_shown_and_a_retry_returns_the_result_of_another(world):
     run = world.begin("deferred")
     first = run.in_progress()
     run.end(3)
     eventually(lambda: job_state(run.jobs()[first]) == "Failed")
     run.hold()
-    eventually(lambda: len(run.uids()) == 2)
-    (second,) = run.uids() - {first}
-    eventually(lambda: job_state(run.jobs()[second]) == "Running")
+    second = run.in_progress()
+    name = run.jobs()[second]["metadata"]["name"]
     assert run.succeed().try_number == 2
-    assert run.train.xcom()["uid"] == second
-    log = run.train.log(1)
-    assert "MXNetJobFailedError" in log
-    assert "exited with code 3" in log
+    address = world.job_pages.format(name=name, namespace="default", uid=second)
+    eventually(lambda: run.train.links() == {"MXJob": address, "MXJob logs": None})
+    returned = run.train.xcom()
+    assert (returned["uid"], returned["state"], returned["result"]) == (second, "Succeeded", {"accuracy": 0.9})
+    assert run.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
+    assert "[worker-0] Epoch[1] Validation-accuracy=0.9" in run.train.log(2)
+    failed = run.train.log(1)
+    assert "MXNetJobFailedError" in failed
+    assert "exited with code 3" in failed
+    assert (run.creations(), run.deletions()) == (2, [])
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
-    run, old = world.interrupt(mode, Task.clear)
+def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world):
+    run, old = world.interrupt("deferred", Task.clear)
     new = run.replaced(old)
     run.succeed()
     assert run.train.xcom()["uid"] == new
@@ -81,12 +73,12 @@ def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
     assert run.creations() == 1
 
 
+@on_the_oldest
 def test_a_deferred_task_that_takes_too_long_ends_its_job(world):
     run = world.begin("deferred_timed")
-    uid = run.in_progress()
     run.train.wait("failed")
     run.has_no_job()
-    assert uid in run.deletions()
+    assert run.train.xcom("job_uid") in run.deletions()
 
 
 def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(world):
@@ -97,6 +89,7 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(wo
     eventually(lambda: "which try 1 created, is waited for again" in run.train.log(2))
     run.succeed()
     assert run.train.xcom()["uid"] == uid
+    assert "[worker-0] Epoch[1] Validation-accuracy=0.9" in run.train.log(2)
     assert (run.creations(), run.uids()) == (1, {uid})
 
 
@@ -109,5 +102,43 @@ def test_a_triggerer_that_ends_leaves_its_jobs_to_the_next(world):
     asked = len(run.gateway.asked)
     eventually(lambda: len(run.gateway.asked) > asked)
     run.succeed()
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.deletions()) == (1, [])
+
+
+@with_celery
+@pytest.mark.alone
+def test_a_celery_worker_that_is_stopped_waits_for_its_task(world):
+    """A warm shutdown: the signal goes to the worker's main process alone."""
+    run = world.begin("waiting")
+    uid = run.in_progress()
+    log = world.airflow.home / "worker.log"
+    os.kill(world.airflow.pid("worker"), signal.SIGTERM)
+    eventually(lambda: "Warm shutdown" in log.read_text())
+    assert run.succeed().try_number == 1
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.deletions()) == (1, [])
+    world.airflow.stop("worker")
+    world.airflow.start("worker")
+
+
+@with_celery
+@pytest.mark.alone
+def test_a_celery_worker_whose_processes_are_all_signalled_or_killed_leaves_its_job_to_the_retry(world):
+    """Signalled as by systemd, which signals a unit's whole control group unless it is told otherwise."""
+    run = world.begin("waiting")
+    uid = run.in_progress()
+    pid = run.train.look().pid
+    world.airflow.send("worker", signal.SIGTERM)
+    eventually(lambda: not psutil.pid_exists(pid))
+    world.airflow.stop("worker")
+    world.airflow.start("worker")
+    run.train.wait("running", try_number=2)
+    eventually(lambda: "which try 1 created, is waited for again" in run.train.log(2))
+    world.airflow.stop("worker", signal.SIGKILL)
+    world.airflow.start("worker")
+    run.train.is_given_up_on()
+    run.train.wait("running", try_number=3)
+    assert run.succeed().try_number == 3
     assert run.train.xcom()["uid"] == uid
     assert (run.creations(), run.deletions()) == (1, [])

@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from airflow_executors import CeleryExecutorServer, celery_executor
 from airflow_runs import Task
 from airflow_server import AirflowServer, airflow_server
 from locked_python import locked_python
 from postgres import Postgres
 
 OLDER = ("2.11", "3.1")
-"""The oldest that the provider supports, and one between that and the newest, which all other tests are run on."""
+"""The oldest that the provider supports, and one between that and the newest, which all other tests are run on.
+
+The first has LocalExecutor, the second CeleryExecutor: no code of ours knows both a release and an executor.
+"""
 
 _ANYBODY_MAY_DO_ANYTHING = """
 AUTH_ROLE_PUBLIC = "Admin"
@@ -50,27 +54,30 @@ class Airflow2Server(AirflowServer):
 
 
 @contextlib.contextmanager
-def older_airflow(
-    release: str, home: Path, dags: Path, postgres: Postgres, **environment: str
-) -> Iterator[AirflowServer]:
+def older_airflow(release: str, home: Path, dags: Path, postgres: Postgres) -> Iterator[AirflowServer]:
     """A running Airflow of one of OLDER."""
     python = str(locked_python(f"airflow-{release}"))
     packages = home / "packages"
-    link_provider(packages)
-    environment |= {"PYTHONPATH": str(packages)}
-    if release.startswith("2."):
-        (home / "webserver_config.py").write_text(_ANYBODY_MAY_DO_ANYTHING)
-        environment |= {
-            "AIRFLOW__API__AUTH_BACKENDS": "airflow.api.auth.backend.default",
-            "AIRFLOW__WEBSERVER__SECRET_KEY": "for tests",
-            "AIRFLOW__WEBSERVER__WEB_SERVER_MASTER_TIMEOUT": "600",
-        }
-    of = Airflow2Server if release.startswith("2.") else AirflowServer
-    with airflow_server(home, dags, postgres.airflow(python), of=of, python=python, **environment) as server:
-        yield server
+    _link_provider(packages)
+    of: type[AirflowServer] = CeleryExecutorServer
+    with contextlib.ExitStack() as held:
+        if release.startswith("2."):
+            (home / "webserver_config.py").write_text(_ANYBODY_MAY_DO_ANYTHING)
+            of = Airflow2Server
+            environment = {
+                "AIRFLOW__API__AUTH_BACKENDS": "airflow.api.auth.backend.default",
+                "AIRFLOW__WEBSERVER__SECRET_KEY": "for tests",
+                "AIRFLOW__WEBSERVER__WEB_SERVER_MASTER_TIMEOUT": "600",
+            }
+        else:
+            environment = held.enter_context(celery_executor())
+        environment["PYTHONPATH"] = str(packages)
+        yield held.enter_context(
+            airflow_server(home, dags, postgres.airflow(python), of=of, python=python, **environment)
+        )
 
 
-def link_provider(folder: Path) -> None:
+def _link_provider(folder: Path) -> None:
     """Make a folder for PYTHONPATH of what is installed here of this project, and of nothing else."""
     folder.mkdir()
     found = importlib.metadata.distribution("mxnet-operator")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from airflow_clusters import TargetCluster, kubernetes_target, local_target
+from airflow_executors import KubernetesExecutorServer, kubernetes_executor
 from airflow_runs import OVER, Task
 from airflow_server import AirflowServer, airflow_server
 from api_gateway import Gateway, Handler, gateway_to
@@ -193,7 +194,8 @@ def whole_airflow(
     dags.mkdir()
     for path in DAGS:
         (dags / path.name).symlink_to(path)
-    with airflow_server(home, dags, postgres.airflow()) as server:
+    executors = kubernetes_executor(local_cluster)
+    with airflow_server(home, dags, postgres.airflow(), of=KubernetesExecutorServer, **executors) as server:
         server.connect("kubernetes_default", local_cluster.kubeconfig, "default")
         server.ask("POST", "/api/v2/pools", {"name": "gpus", "slots": 2, "include_deferred": True})
         yield server

@@ -19,8 +19,6 @@ SHARED = ("tests/airflow", "tests/argo", "tests/node")
 """Folders whose files share servers. What their fixtures with the scope `package` start ends with their last test."""
 SECONDS_OF_FILES = "mxjob/seconds"
 """Where pytest's cache has how long each scope took when it ran last."""
-OTHER_AIRFLOWS = "tests/airflow, other Airflows"
-"""One worker's scope beside that of its folder: two whole Airflows at a time are as many as two cores bear."""
 AIRFLOW_COMMANDS = "tests/airflow, airflow dags test"
 """What shares a database and a local cluster, and no server of Airflow's."""
 
@@ -30,11 +28,10 @@ def _airflow(*names: str) -> list[str]:
 
 
 _ALONE = _airflow(
-    *("connections", "database", "holder", "operator", "provider", "reference", "side_by_side"),
+    *("connections", "database", "holder", "older_releases", "operator", "provider", "reference", "side_by_side"),
     *("storable", "trigger"),
 )
 APART = {
-    **dict.fromkeys(_airflow("older_releases", "executors"), OTHER_AIRFLOWS),
     **dict.fromkeys(_airflow("examples", "sweep", "train_digits"), AIRFLOW_COMMANDS),
     **{path: path for path in _ALONE},
 }
@@ -47,7 +44,7 @@ _WHERE_NOTHING_RAN = {
     "tests/airflow": 900.0,
     "tests/argo": 850.0,
     "tests/node": 570.0,
-    OTHER_AIRFLOWS: 470.0,
+    "tests/airflow/test_airflow_older_releases.py": 400.0,
     AIRFLOW_COMMANDS: 300.0,
     "tests/cluster/test_cluster_rbac.py": 440.0,
     "tests/cluster/test_cluster_crashes.py": 160.0,

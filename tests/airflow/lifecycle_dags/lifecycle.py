@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+from airflow.configuration import conf
 from airflow.providers.common.compat.sdk import DAG
 
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
@@ -58,7 +59,7 @@ for mode in ("deferred", "waiting"):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
     with DAG(f"{mode}_timed", schedule=None):
         MXNetJobOperator(
-            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=45), **JOB
+            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=30), **JOB
         )
     with DAG(f"{mode}_diverging", schedule=None):
         MXNetJobOperator(
@@ -74,6 +75,11 @@ for mode in ("deferred", "waiting"):
         MXNetJobOperator(image="no/such:image", **late)
     with DAG(f"{mode}_crowded", schedule=None):
         MXNetJobOperator(image=IMAGE, container_resources={"requests": {"cpu": "1000"}}, **late)
+
+if "KubernetesExecutor" in conf.get("core", "executor"):
+    for dag_id, deferrable in {"deferred_by_pod": True, "waiting_in_pod": False}.items():
+        with DAG(dag_id, schedule=None):
+            MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, executor="KubernetesExecutor", **JOB)
 
 with DAG("deferred_impatient", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **{**JOB, "poll_interval": 5})
