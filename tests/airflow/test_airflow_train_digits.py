@@ -63,20 +63,18 @@ def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflo
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("dag", ["long_job", "long_deferred_job"])
-def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster, dag):
-    process = airflow.start(
-        "dags",
-        "test",
-        dag,
-        AIRFLOW__CORE__DAGS_FOLDER=OWN_DAGS,
-        KUBECONFIG=str(local_cluster.kubeconfig),
-    )
+def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster):
+    """Of a task that waits, and of one whose trigger does; both at once, since each takes long to start."""
+    environment = {"AIRFLOW__CORE__DAGS_FOLDER": OWN_DAGS, "KUBECONFIG": str(local_cluster.kubeconfig)}
+    processes = {dag: airflow.start("dags", "test", dag, **environment) for dag in ("long_job", "long_deferred_job")}
     try:
-        assert any("[worker-0] working" in line for line in process.stdout)  # else it ended, and said why
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=SECONDS)
+        for dag, process in processes.items():
+            assert any("[worker-0] working" in line for line in process.stdout), dag  # else it ended, and said why
+            process.send_signal(signal.SIGINT)
+        for dag, process in processes.items():
+            output, _ = process.communicate(timeout=SECONDS)
+            assert process.returncode != 0, output
+            eventually(lambda: jobs_of(local_cluster, dag) == {})  # noqa: B023 - it goes after its pods
     finally:
-        process.kill()
-    assert process.returncode != 0, output
-    eventually(lambda: jobs_of(local_cluster, dag) == {})  # it goes after its pods
+        for process in processes.values():
+            process.kill()
