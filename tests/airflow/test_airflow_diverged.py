@@ -20,10 +20,9 @@ def test_a_diverged_training_that_succeeds_is_a_success_that_shows_where_it_dive
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mode", MODES)
-def test_a_job_that_fails_with_a_nul_among_its_last_words_fails_its_task_with_them(world, mode):
+def test_a_job_that_fails_with_a_nul_among_its_last_words_fails_its_task_with_them(world):
     triggerer = world.airflow.pid("triggerer")
-    run = world.begin(f"{mode}_diverging")
+    run = world.begin("deferred_diverging")
     run.in_progress()
     run.end(3)
     run.train.wait("failed")

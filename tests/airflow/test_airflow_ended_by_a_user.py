@@ -40,8 +40,11 @@ for mode in ("deferred", "waiting"):
 
 
 @pytest.mark.sampled
-@crosswise
-@pytest.mark.parametrize("state", ["failed", "success"])
+@pytest.mark.parametrize(
+    ("mode", "state", "cluster"),
+    [("deferred", "failed", "local"), pytest.param("waiting", "success", "real", marks=pytest.mark.kubernetes)],
+    indirect=["cluster"],
+)
 def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
     run, uid = world.interrupt(mode, lambda task: task.set_state(state))
     run.has_no_job()
@@ -135,8 +138,7 @@ def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(world):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mode", MODES)
-def test_a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one(world, mode):
+def test_a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one(world):
     """Airflow refuses what the task asks it next, which comes before the heartbeat that would end the task."""
     made, cleared = [], threading.Event()
 
@@ -146,7 +148,7 @@ def test_a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one(wor
             made.append(asked.body)
             await asyncio.to_thread(cleared.wait)  # then the task hears that the job is there, and is its own
 
-    run = world.begin(mode, handler)
+    run = world.begin("deferred", handler)
     eventually(lambda: made)
     (old,) = run.uids()
     run.train.clear()

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from airflow_world import anywhere, crosswise
+from airflow_world import crosswise
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -41,9 +41,8 @@ def test_a_job_that_is_deleted_by_hand_is_a_failure_and_a_retry_makes_another(wo
 
 
 @pytest.mark.exhaustive
-@crosswise
-def test_a_job_that_somebody_replaces_is_a_failure_and_theirs_is_left_alone(world, mode):
-    run = world.begin(mode)
+def test_a_job_that_somebody_replaces_is_a_failure_and_theirs_is_left_alone(world):
+    run = world.begin("deferred")
     old = run.in_progress()
     ours = run.jobs()[old]
     labels = {"theirs": ours["metadata"]["name"]}
@@ -72,7 +71,8 @@ def test_a_job_that_is_gone_when_the_task_resumes_has_succeeded_all_the_same(wor
 
 
 @pytest.mark.exhaustive
-@anywhere
+@pytest.mark.kubernetes
+@pytest.mark.parametrize("cluster", ["real"], indirect=True)
 def test_a_name_that_is_taken_is_left_to_who_has_it(world):
     taken = []
 

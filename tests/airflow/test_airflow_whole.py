@@ -3,7 +3,6 @@
 import urllib.request
 
 import pytest
-from airflow_world import anywhere
 from waiting import SECONDS, eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -42,8 +41,6 @@ def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(wor
     assert uid not in run.deletions()
 
 
-@pytest.mark.sampled
-@anywhere
 def test_mapped_tasks_of_two_runs_have_a_job_each(world):
     runs = [world.begin("deferred_mapped") for _ in range(2)]
     for run in runs:
@@ -57,29 +54,6 @@ def test_mapped_tasks_of_two_runs_have_a_job_each(world):
         task.wait("success")
     assert {task.xcom()["uid"] for task in tasks} == {uid for run in runs for uid in run.uids()}
     assert [run.creations() for run in runs] == [2, 2]
-
-
-@pytest.mark.exhaustive
-def test_a_pool_that_counts_deferred_tasks_limits_how_many_jobs_there_are(world):
-    run = world.begin("pooled")
-    most = 0
-
-    def unfinished():
-        nonlocal most
-        jobs = run.jobs()
-        most = max(most, sum(job_state(job) not in ("Succeeded", "Failed") for job in jobs.values()))
-        return len(jobs)
-
-    def states():
-        return sorted(state for (state,) in run.dag_run.states().values())
-
-    eventually(lambda: unfinished() == 2 and states() == ["deferred", "deferred", "scheduled", "scheduled"])
-    for (task_id, index), (state,) in run.dag_run.states().items():
-        if state == "deferred":
-            run.dag_run.task(task_id, index).deferred()
-    run.end()
-    eventually(lambda: unfinished() == 4 and states() == ["success"] * 4)
-    assert most == 2
 
 
 @pytest.mark.exhaustive
@@ -100,8 +74,6 @@ def test_the_sweep_trains_once_for_each_rate_two_at_a_time_and_chooses_the_best(
     assert max(unfinished) <= 2
 
 
-@pytest.mark.sampled
-@anywhere
 def test_a_sensor_waits_for_a_job_that_another_task_created_and_a_third_deletes_it(world):
     run = world.begin("detached")
     run.train.wait("success")

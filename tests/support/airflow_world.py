@@ -172,10 +172,6 @@ class AirflowWorld:
         self._gates.close()
 
 
-anywhere = pytest.mark.parametrize(
-    "cluster", ["local", pytest.param("real", marks=pytest.mark.kubernetes)], indirect=True
-)
-"""For what the API server does, which must be the same on the local cluster and on a real Kubernetes API."""
 crosswise = pytest.mark.parametrize(
     ("mode", "cluster"),
     [("deferred", "local"), pytest.param("waiting", "real", marks=pytest.mark.kubernetes)],

@@ -106,11 +106,6 @@ with DAG("deferred_mapped", schedule=None, max_active_runs=4):
         task_id="train", deferrable=True, retries=2, image=IMAGE, command=COMMAND, **COMMON
     ).expand(env=[{**GATE, "N": str(n)} for n in range(2)])
 
-with DAG("pooled", schedule=None):
-    MXNetJobOperator.partial(
-        task_id="train", deferrable=True, retries=2, pool="gpus", image=IMAGE, command=COMMAND, **COMMON
-    ).expand(env=[{**GATE, "N": str(n)} for n in range(4)])
-
 with DAG("detached", schedule=None):
     train = MXNetJobOperator(task_id="train", wait_for_completion=False, deferrable=True, **JOB)
     sense = MXNetJobSensor(
