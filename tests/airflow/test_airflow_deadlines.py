@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from airflow_world import MODES, crosswise
-from waiting import eventually
+from airflow_world import TRIGGER, crosswise
 
 pytestmark = pytest.mark.whole_airflow
 
@@ -12,12 +11,9 @@ pytestmark = pytest.mark.whole_airflow
 @pytest.mark.exhaustive
 def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_scheduler(world):
     """The trigger looks at the job before the clock, and meets nobody; a minute after the deadline it is ended."""
-    run = world.begin("deferred_timed_later")
-    uid = run.in_progress()
-    run.gateway.down = True
-    eventually(lambda: run.dag_run.states("trigger_timeout - interval '1 minute' < now()") == {("train", -1): (True,)})
-    run.train.wait("scheduled", "queued", "running")
-    run.gateway.down = False
+    run = world.begin("deferred_timed")
+    run.gateway.down, run.gateway.down_for = True, TRIGGER
+    uid = run.the_job()
     run.train.wait("failed")
     log = run.train.log()
     assert "The trigger ended without an event" in log
@@ -40,9 +36,8 @@ def test_a_task_that_takes_too_long_ends_its_job(world, mode):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mode", MODES)
-def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(world, mode):
-    run = world.begin(f"{mode}_imageless")
+def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(world):
+    run = world.begin("waiting_imageless")
     run.train.wait("failed")
     run.has_no_job()
     log = run.train.log()

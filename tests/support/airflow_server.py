@@ -82,6 +82,7 @@ class AirflowServer:
             # Its default, a second, lets a busy scheduler fail tasks that resume (docs/facts/airflow.md).
             "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",
             "AIRFLOW__SCHEDULER__TRIGGER_TIMEOUT_CHECK_INTERVAL": "2",
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
             "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",
             "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": str(_TRIGGERER_THRESHOLD),
@@ -92,13 +93,15 @@ class AirflowServer:
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.url,
             "AIRFLOW__API__WORKER_TIMEOUT": "300",
             "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
+            "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "2",
             "PYTHONWARNINGS": "ignore",
             **environment,
         }
         # Tasks are forked from what has imported this: the Kubernetes clients alone take seconds of processor time.
+        preloaded = ("kubernetes.client", "kubernetes_asyncio.client", "mxnet_provider.operators.mxnet_job")
         settings = home / "config" / "airflow_local_settings.py"
         settings.parent.mkdir(exist_ok=True)
-        settings.write_text("import kubernetes.client\nimport kubernetes_asyncio.client\n")
+        settings.write_text("".join(f"import {each}\n" for each in preloaded))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._crashed: list[subprocess.Popen[bytes]] = []
         self._told_to_end: set[str] = set()

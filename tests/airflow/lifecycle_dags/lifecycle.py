@@ -84,9 +84,6 @@ if "KubernetesExecutor" in conf.get("core", "executor"):
 with DAG("deferred_impatient", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **{**JOB, "poll_interval": 5})
 
-with DAG("deferred_timed_later", schedule=None):
-    MXNetJobOperator(task_id="train", deferrable=True, retries=0, execution_timeout=timedelta(seconds=120), **JOB)
-
 with DAG("deferred_ttl", schedule=None):
     MXNetJobOperator(
         task_id="train", deferrable=True, retries=2, manifest=manifest(ttlSecondsAfterFinished=5), **COMMON
