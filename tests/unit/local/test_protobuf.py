@@ -89,9 +89,7 @@ def test_other_kinds_are_not_read(body):
         read_object(body)
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"k8s", b"k8s\0\x0a", b"k8s\0\x0a\x05ab", b"{}", b"k8s\0" + b"\xff" * 11]
-)
+@pytest.mark.parametrize("body", [b"", b"k8s", b"k8s\0\x0a", b"k8s\0\x0a\x05ab", b"{}", b"k8s\0" + b"\xff" * 11])
 def test_what_is_no_message_is_said(body):
     with pytest.raises(ProtobufError):
         read_object(body)

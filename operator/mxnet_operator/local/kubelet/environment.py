@@ -112,7 +112,7 @@ def _referred(
     if field := reference.get("fieldRef"):
         return _field_text(pod, field.get("fieldPath") or "")
     if resource := reference.get("resourceFieldRef"):
-        return _resource_text(container, resource, allocatable)
+        return resource_text(container, resource, allocatable)
     for kind in KEYED_KINDS:
         if not (key := reference.get(kind.key_reference)):
             continue
@@ -160,7 +160,7 @@ def _field_text(pod: Mapping[str, Any], path: str) -> str:
     return str(known[path] or "")
 
 
-def _resource_text(container: Mapping[str, Any], reference: Mapping[str, Any], allocatable: Mapping[str, str]) -> str:
+def resource_text(container: Mapping[str, Any], reference: Mapping[str, Any], allocatable: Mapping[str, str]) -> str:
     """Return a container's limit or request in units of the divisor, rounded up, as Kubernetes' helpers.go does.
 
     A limit of CPU, memory or ephemeral storage that isn't set is what the node has, and anything else that isn't 0.
