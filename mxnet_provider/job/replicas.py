@@ -16,10 +16,7 @@ _ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.
 
 def container_state(pod: Pod) -> dict[str, Any]:
     """Return the `state` of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
-    for status in (pod.get("status") or {}).get("containerStatuses") or ():
-        if status.get("name") == names.CONTAINER:
-            return dict(status.get("state") or {})
-    return {}
+    return dict(names.main_container((pod.get("status") or {}).get("containerStatuses")).get("state") or {})
 
 
 def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:

@@ -52,8 +52,8 @@ def _replica_with_defaults(spec: ReplicaSpec) -> ReplicaSpec:
 def _with_port(template: dict[str, Any]) -> dict[str, Any]:
     """Return the template whose `mxnet` container has a port named `mxjob-port`, 9091 where it names none."""
     containers: list[dict[str, Any]] = template["spec"]["containers"]
-    main = next((container for container in containers if container["name"] == names.CONTAINER), None)
-    if main is None:  # Only a job that is over can be without: it was stored before the CRD's rules.
+    main = names.main_container(containers)
+    if not main:  # Only a job that is over can be without: it was stored before the CRD's rules.
         return template
     ports = main.get("ports") or []
     if any(port.get("name") == names.PORT_NAME for port in ports):

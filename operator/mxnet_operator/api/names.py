@@ -3,7 +3,8 @@
 They are training-operator 1.8.1's (a drop-in answers to the same selectors), and ours where it had none.
 """
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from mxnet_operator.api.replica_types import TYPES
 
@@ -86,6 +87,11 @@ MAX_NAME: Final = 63
 def canonical_type(name: str) -> str | None:
     """Return the replica type that `name` spells in any case, or None (1.8.1 normalises `worker` to `Worker`)."""
     return _BY_LOWER_CASE.get(name.lower())
+
+
+def main_container(containers: Iterable[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return the container `mxnet` of a pod's containers, or of their statuses; `{}` where there is none."""
+    return next((each for each in containers or () if each.get("name") == CONTAINER), {})
 
 
 def replica_name(job: str, replica_type: str, index: int) -> str:

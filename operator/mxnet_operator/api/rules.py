@@ -127,7 +127,7 @@ def _servers_have_a_scheduler(specs: Any) -> bool:
 
 
 def _has_main_container(pod_spec: Any) -> bool:
-    return any(container["name"] == names.CONTAINER for container in pod_spec["containers"])
+    return bool(names.main_container(pod_spec["containers"]))
 
 
 _TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"

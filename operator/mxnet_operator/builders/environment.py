@@ -105,8 +105,7 @@ def mx_config(job: MXJob, replica_type: str, index: int) -> dict[str, Any]:
 
 def port_of(spec: ReplicaSpec) -> int:
     """Return the port named `mxjob-port` of a template with defaults."""
-    containers = spec.template["spec"]["containers"]
-    main = next(container for container in containers if container["name"] == names.CONTAINER)
+    main = names.main_container(spec.template["spec"]["containers"])
     return next(int(port["containerPort"]) for port in main["ports"] if port.get("name") == names.PORT_NAME)
 
 

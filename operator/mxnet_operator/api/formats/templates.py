@@ -14,7 +14,7 @@ def with_port(template: Template, port: int) -> Template:
     if port_of(template) is not None:
         return template
     spec = template["spec"]
-    main = _main(template)
+    main = names.main_container(spec["containers"])
     ours = {"name": names.PORT_NAME, "containerPort": port}
     with_ours = {**main, "ports": [*(main.get("ports") or ()), ours]}
     containers = [with_ours if each is main else each for each in spec["containers"]]
@@ -23,14 +23,14 @@ def with_port(template: Template, port: int) -> Template:
 
 def port_of(template: Template) -> Any:
     """Return the number of the port named `mxjob-port`, or None."""
-    ports = _main(template).get("ports") or ()
+    ports = names.main_container(template["spec"]["containers"]).get("ports") or ()
     return next((port.get("containerPort") for port in ports if port.get("name") == names.PORT_NAME), None)
 
 
 def port_path(template: Template) -> tuple[str, ...]:
     """Return the path of that port in a template that has it."""
     containers = template["spec"]["containers"]
-    main = _main(template)
+    main = names.main_container(containers)
     position = next(i for i, port in enumerate(main["ports"]) if port.get("name") == names.PORT_NAME)
     return ("spec", "containers", str(containers.index(main)), "ports", str(position))
 
@@ -46,8 +46,3 @@ def port_conflicts(path: str, field: str, port: int | None, template: Template) 
     if port is not None and named is not None and port != named:
         why = f"Invalid value: {port}: ambiguous: the container's port {names.PORT_NAME} says {named}; give one of them"
         yield FieldError(f"{path}.{field}", "FieldValueInvalid", why)
-
-
-def _main(template: Template) -> dict[str, Any]:
-    containers: list[dict[str, Any]] = template["spec"]["containers"]
-    return next(each for each in containers if each["name"] == names.CONTAINER)

@@ -64,7 +64,7 @@ def wants_hook(job: MXJob, replica_type: str) -> bool:
 
 def can_take_hook(spec: dict[str, Any]) -> bool:
     """Return whether a pod's template names the command of its `mxnet` container."""
-    return any(container["name"] == names.CONTAINER and container.get("command") for container in spec["containers"])
+    return bool(names.main_container(spec["containers"]).get("command"))
 
 
 def with_hook(spec: dict[str, Any], *, reports_result: bool = False) -> dict[str, Any]:

@@ -100,8 +100,7 @@ def _write_spec(job: dict[str, Any]) -> None:
     given = {names.canonical_type(key): spec for key, spec in job["spec"]["mxReplicaSpecs"].items()}
     rows = []
     for kind in (kind for kind in names.REPLICA_TYPES if kind in given):
-        containers: list[dict[str, Any]] = given[kind]["template"]["spec"].get("containers") or []
-        main = next((one for one in containers if one.get("name") == names.CONTAINER), {})
+        main = names.main_container(given[kind]["template"]["spec"].get("containers"))
         resources = main.get("resources") or {}
         asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
         rows.append(

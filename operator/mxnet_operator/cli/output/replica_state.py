@@ -62,8 +62,7 @@ class ReplicaState:
 def replica_state(pod: dict[str, Any]) -> ReplicaState:
     """Read the state of a replica from its pod."""
     metadata, status = pod["metadata"], pod.get("status") or {}
-    containers: list[dict[str, Any]] = status.get("containerStatuses") or []
-    container = next((one for one in containers if one.get("name") == names.CONTAINER), {})
+    container = names.main_container(status.get("containerStatuses"))
     state = container.get("state") or {}
     running, waiting = (state.get(key) or {} for key in ("running", "waiting"))
     init_container, ended = terminated_of(pod)  # of one that failed the kubelet still says PodInitializing of mxnet
