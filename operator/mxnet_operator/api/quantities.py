@@ -13,26 +13,16 @@ _SUFFIXES = {
 }
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]i?|Ki)?)", re.ASCII)
 _LARGEST: Final = 24
-"""Maximum power of ten of a quantity, and minimum if negated: Kubernetes reckons in 64 bits and in billionths."""
+"""Maximum power of ten of a quantity, and minimum if negated."""
 
 Resources = dict[str, Decimal]
-
-
-class QuantityOutOfRangeError(ValueError):
-    """A quantity of a size that no node could have; `bound` is the largest one, or the smallest, of its sign."""
-
-    def __init__(self, text: object, number: Decimal) -> None:
-        super().__init__(f"{text!r} is not a resource quantity of a size that a node could have")
-        power = _LARGEST if number.adjusted() > 0 else -_LARGEST
-        self.bound: Final = Decimal(1).scaleb(power).copy_sign(number)
 
 
 def quantity(text: object) -> Decimal:
     """Return the number that a quantity means, in the resource's own unit (cores, bytes, devices).
 
     Raises:
-        QuantityOutOfRangeError: it is beyond what any node could have.
-        ValueError: it is no quantity.
+        ValueError: it is no quantity, or beyond what any node could have.
     """
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None or (match[3] or "") not in _SUFFIXES:
@@ -45,7 +35,7 @@ def quantity(text: object) -> Decimal:
         return Decimal(0)
     amount = number * _SUFFIXES[match[3] or ""] if abs(number.adjusted()) <= _LARGEST else number
     if abs(amount.adjusted()) > _LARGEST:
-        raise QuantityOutOfRangeError(text, amount)
+        raise ValueError(f"{text!r} is not a resource quantity of a size that a node could have")
     return amount
 
 

@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 from mxnet_operator.api.builtin_types import types
-from mxnet_operator.api.quantities import QuantityOutOfRangeError, quantity, written
+from mxnet_operator.api.quantities import quantity
 from mxnet_operator.local.apiserver.json_values import Object
 
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -104,8 +104,6 @@ def _quantity(value: Any) -> str:
     text = str(value)
     try:
         quantity(text)
-    except QuantityOutOfRangeError as error:
-        return written(error.bound)  # Kubernetes keeps it, and no node has as much as either
     except ValueError as error:
         raise DecodeError(
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
