@@ -71,10 +71,6 @@ def _variables(**sources: Mapping[str, Any]) -> dict[str, Any]:
 
 _SHARED = {"name": "shared", "emptyDir": {}}
 _IN_SHARED = [{"name": "shared", "mountPath": "/shared"}]
-_ITEMS = [
-    {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}},
-    {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
-]
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
     # Of two streams a runtime with a pipe for each, as containerd, may read the second one first.
@@ -119,12 +115,6 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         "true",
         {"phase": "Failed", "first": "Error 6", "main": "waiting PodInitializing", "log": None},
         spec={"initContainers": [{"name": "first", "command": ["sh", "-c", "exit 6"]}]},
-    ),
-    "is-started-again-until-it-succeeds": Behaviour(
-        "echo x >>/shared/runs; wc -l </shared/runs | tr -d ' '; test $(wc -l </shared/runs) -ge 2",
-        _ended(0, "2\n", restarts=1),
-        container={"volumeMounts": _IN_SHARED},
-        spec={"volumes": [_SHARED], "restartPolicy": "OnFailure"},
     ),
     "fails-beside-one-that-succeeds": Behaviour(
         "exit 7",
@@ -223,29 +213,6 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         **_mount(
             {"name": "conf", "configMap": {"name": "settings"}},
             {"name": "keys", "secret": {"secretName": "keys", "items": [{"key": "id", "path": "me", "mode": 0o400}]}},
-        ),
-    ),
-    "has-files-of-several-sources": Behaviour(
-        "cd /all; ls; cat name rate; echo; cat labels; echo; cat /own/name",
-        _ended(
-            0,
-            "id\nlabels\nname\npassword\nrate\nhas-files-of-several-sources0.1\n"
-            'a="1"\nbehaviour="yes"\nhas-files-of-several-sources',
-        ),
-        labels={"a": "1"},
-        **_mount(
-            {
-                "name": "all",
-                "projected": {
-                    "sources": [
-                        {"configMap": {"name": "settings", "items": [{"key": "rate", "path": "rate"}]}},
-                        {"secret": {"name": "keys"}},
-                        {"secret": {"name": "none", "optional": True}},
-                        {"downwardAPI": {"items": _ITEMS}},
-                    ]
-                },
-            },
-            {"name": "own", "downwardAPI": {"items": _ITEMS[:1]}},
         ),
     ),
     "works-in-a-folder-of-a-volume-that-is-made-for-it": Behaviour(

@@ -24,8 +24,6 @@ from mxnet_operator.local.waiting import Timing
 
 IMAGE = "test/this-python:1"
 IMPATIENT = Timing(
-    crash_backoff=0.05,
-    crash_backoff_limit=0.1,
     image_retry=0.05,
     setup_retry=0.05,
     name_notice=0.05,

@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Any
+
+from mxnet_operator.local.apiserver.logs import LogRequest
 
 
 class ScriptedLogs:
@@ -23,25 +26,15 @@ class ScriptedLogs:
         self._ended = True
         self._changed.set()
 
-    async def open(
-        self,
-        namespace: str,
-        pod_name: str,
-        pod_uid: str,
-        container: str,
-        *,
-        follow: bool,
-        tail_lines: int | None,
-        **options: Any,
-    ) -> AsyncIterator[bytes]:
-        self.asked = {"pod": pod_name, "container": container, "follow": follow, "tail_lines": tail_lines} | options
+    async def open(self, pod_uid: str, request: LogRequest) -> AsyncIterator[bytes]:
+        self.asked = asdict(request)
         self.opened.set()
-        position = len(self.lines) - tail_lines if tail_lines is not None else 0
+        position = len(self.lines) - request.tail_lines if request.tail_lines is not None else 0
         while True:
             self._changed.clear()
             while position < len(self.lines):
                 yield f"{self.lines[position]}\n".encode()
                 position += 1
-            if not follow or self._ended:
+            if not request.follow or self._ended:
                 return
             await self._changed.wait()

@@ -67,11 +67,6 @@ class Stop:
 class Timing:
     """Delays and time limits in seconds; the defaults are the real kubelet's where it has the same ones."""
 
-    crash_backoff: float = 10.0
-    """Delay before the first restart of a container; doubles with each further one."""
-    crash_backoff_limit: float = 300.0
-    crash_backoff_reset: float = 600.0
-    """Running time after which a container's back-off is reset."""
     image_retry: float = 5.0
     """Delay between two lookups of an unknown image, each of which reads one small file."""
     setup_retry: float = 10.0

@@ -111,35 +111,6 @@ async def test_a_failing_init_container_fails_the_pod_before_it_runs(node):
     assert [state(each, "waiting") for each in statuses(pod)] == [{"reason": "PodInitializing"}]
 
 
-async def test_a_failed_container_is_started_again_on_failure_until_it_succeeds(node):
-    volume = {"volumeMounts": [{"name": "state", "mountPath": "/state"}]}
-    pod = await node.run(
-        "again",
-        "echo try; test -e /state/seen || { touch /state/seen; exit 1; }",
-        container=volume,
-        restartPolicy="OnFailure",
-        volumes=[{"name": "state", "emptyDir": {}}],
-    )
-    status = statuses(pod)[0]
-    assert pod["status"]["phase"] == "Succeeded"
-    assert status["restartCount"] == 1
-    assert status["lastState"]["terminated"]["exitCode"] == 1
-    assert await node.log("again") == "try\n"
-    assert await node.log("again", previous=True) == "try\n"
-    assert "Back-off restarting" in (await node.event("again", "BackOff"))["message"]
-
-
-async def test_a_container_that_always_restarts_backs_off_and_the_pod_stays_running(node):
-    await node.create(make_pod("loop", "true", restartPolicy="Always"))
-    pod = await node.until("loop", lambda pod: any(each["restartCount"] >= 2 for each in statuses(pod)), "restarted")
-    assert pod["status"]["phase"] == "Running"
-    await node.until(
-        "loop",
-        lambda pod: any((state(each, "waiting") or {}).get("reason") == "CrashLoopBackOff" for each in statuses(pod)),
-        "backed off",
-    )
-
-
 async def test_a_pod_runs_until_its_last_container_has_ended(node):
     second = {"name": "side", "image": IMAGE, "command": ["sh", "-c", "exec sleep 1000"]}
     pod = make_pod("two", "exit 0")

@@ -5,6 +5,7 @@ import resource
 
 from kubelet_fixtures import make_pod, terminated
 
+from mxnet_operator.local.apiserver.logs import LogRequest
 from mxnet_operator.local.kubelet.log_file import LINE_LIMIT, LogFile
 from mxnet_operator.local.kubelet.logs import Logs
 
@@ -12,16 +13,7 @@ from mxnet_operator.local.kubelet.logs import Logs
 async def read(log, **query):
     logs = Logs()
     logs.start("uid", "main", log)
-    options = {
-        "follow": False,
-        "tail_lines": None,
-        "since_seconds": None,
-        "since_time": None,
-        "timestamps": False,
-        "previous": False,
-        "limit_bytes": None,
-    }
-    return b"".join([piece async for piece in logs.open("ns", "pod", "uid", "main", **{**options, **query})])
+    return b"".join([piece async for piece in logs.open("uid", LogRequest("main", **query))])
 
 
 async def test_output_is_kept_as_it_came_whatever_the_pieces(tmp_path):

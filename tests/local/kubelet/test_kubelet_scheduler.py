@@ -1,12 +1,11 @@
 """Which pods the node takes, and when."""
 
 import shutil
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from apiserver_fixtures import running_server
-from kubelet_fixtures import IMPATIENT, make_pod, running_node
+from kubelet_fixtures import make_pod, running_node
 
 from mxnet_operator.api.quantities import pod_requests, quantity
 from mxnet_operator.kube.client import Client
@@ -252,24 +251,6 @@ async def test_the_address_of_a_pod_that_is_gone_is_free_again(tmp_path):
         await kubelet._forget("a", None)
         assert len(addresses) == 2
         assert set(kubelet._addresses._taken.values()) == {"b"}
-
-
-@pytest.mark.parametrize(("reset", "pauses"), [(0, {"0.05s"}), (1000, {"0.05s", "0.1s"})])
-async def test_a_run_that_lasted_sets_the_back_off_back(tmp_path, reset, pauses):
-    """The next pause is as long as the first after a run that was long enough, and else twice as long as the last."""
-    found = set()
-
-    def again(pod):
-        for status in pod["status"].get("containerStatuses") or []:
-            if message := (status["state"].get("waiting") or {}).get("message", ""):
-                found.add(message.split()[1])
-            return status["restartCount"] >= 3
-        return False
-
-    async with running_node(tmp_path, timing=replace(IMPATIENT, crash_backoff_reset=reset)) as node:
-        await node.create(make_pod("again", "exit 1", restartPolicy="Always"))
-        await node.until("again", again, "restarted")
-    assert found == pauses
 
 
 async def test_the_reaper_is_told_of_groups_that_run_and_of_those_that_have_ended(tmp_path, monkeypatch):

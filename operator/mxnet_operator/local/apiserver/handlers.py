@@ -79,8 +79,7 @@ class Handlers:
             return web.Response(status=204)
         if self.log_source is None:
             raise StatusError(500, "InternalError", "no kubelet is running that has the logs of this pod")
-        uid = pod["metadata"]["uid"]
-        pieces = self.log_source.open(target.namespace, target.name, uid, wanted.container, **wanted.options)
+        pieces = self.log_source.open(pod["metadata"]["uid"], wanted)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from mxnet_operator.api.structural import invalid as invalid_field
 from mxnet_operator.local.apiserver.json_values import Object, at
@@ -14,34 +14,26 @@ from mxnet_operator.local.apiserver.statuses import bad_request, invalid
 _LOG_OPTIONS = replace(PODS, kind="PodLogOptions")
 
 
+@dataclass(frozen=True)
+class LogRequest:
+    """Request for a container's log; a number is None where it isn't asked for."""
+
+    container: str
+    follow: bool = False
+    timestamps: bool = False
+    tail_lines: int | None = None
+    since_seconds: int | None = None
+    since_time: str | None = None
+    """In RFC 3339."""
+    limit_bytes: int | None = None
+
+
 class LogSource(Protocol):
     """Source of container logs, such as the kubelet."""
 
-    def open(
-        self,
-        namespace: str,
-        pod_name: str,
-        pod_uid: str,
-        container: str,
-        *,
-        follow: bool,
-        tail_lines: int | None,
-        since_seconds: int | None,
-        since_time: str | None,
-        timestamps: bool,
-        previous: bool,
-        limit_bytes: int | None,
-    ) -> AsyncIterator[bytes]:
-        """Yield the log in chunks, with `follow` until the container ends; times in seconds or RFC 3339."""
+    def open(self, pod_uid: str, request: LogRequest) -> AsyncIterator[bytes]:
+        """Yield the log in chunks, with `follow` until the container ends."""
         ...
-
-
-@dataclass(frozen=True)
-class LogRequest:
-    """Request for a container's log."""
-
-    container: str
-    options: Mapping[str, Any]
 
 
 def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
@@ -67,18 +59,19 @@ def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
     statuses = at(pod, "status", "containerStatuses", default=[])
     status: Object = next((each for each in statuses if each.get("name") == wanted), {})
     waiting = at(status, "state", "waiting", "reason")
-    if waiting and not at(status, "lastState", "terminated"):
+    if waiting:
         raise bad_request(f'container "{wanted}" in pod "{name}" is waiting to start: {waiting}')
-    options = {
-        "follow": truth(query.get("follow")),
-        "timestamps": truth(query.get("timestamps")),
-        "previous": truth(query.get("previous")),
-        "tail_lines": _number(name, query, "tailLines", 0),
-        "since_seconds": _number(name, query, "sinceSeconds", 1),
-        "since_time": _moment(query, "sinceTime"),
-        "limit_bytes": _number(name, query, "limitBytes", 1),
-    }
-    return LogRequest(wanted, options)
+    if truth(query.get("previous")):
+        raise bad_request(f'previous terminated container "{wanted}" in pod "{name}" not found')
+    return LogRequest(
+        wanted,
+        follow=truth(query.get("follow")),
+        timestamps=truth(query.get("timestamps")),
+        tail_lines=_number(name, query, "tailLines", 0),
+        since_seconds=_number(name, query, "sinceSeconds", 1),
+        since_time=_moment(query, "sinceTime"),
+        limit_bytes=_number(name, query, "limitBytes", 1),
+    )
 
 
 def _number(pod: str, query: Mapping[str, str], field: str, least: int) -> int | None:

@@ -184,11 +184,8 @@ def _pod_status(pod: Object, _: datetime) -> str:
     return shown
 
 
-def _pod_restarts(pod: Object, now: datetime) -> str:
-    statuses = at(pod, "status", "containerStatuses", default=[])
-    restarts = sum(each.get("restartCount", 0) for each in statuses)
-    last = max((at(each, "lastState", "terminated", "finishedAt", default="") for each in statuses), default="")
-    return f"{restarts} ({age(last, now)} ago)" if restarts and last else str(restarts)
+def _pod_restarts(pod: Object, _: datetime) -> str:
+    return str(sum(each.get("restartCount", 0) for each in at(pod, "status", "containerStatuses", default=[])))
 
 
 def _service_ports(service: Object, _: datetime) -> str:

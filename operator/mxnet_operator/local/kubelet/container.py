@@ -1,4 +1,7 @@
-"""Lifecycle of one container: prepare, run, and restart as the pod's restartPolicy says."""
+"""Lifecycle of one container: prepare it, run it once, record its end.
+
+No container starts again: the pods of jobs have the restartPolicy Never, and the controller makes new ones.
+"""
 
 import asyncio
 import logging
@@ -60,34 +63,13 @@ class Container:
         self._stop = stop
         self._publish = publish
         self._process: ContainerProcess | None = None
-        self._backoff = 0.0
 
     async def run(self) -> None:
-        """Run the container until its restartPolicy asks for no further run, or a stop is requested.
+        """Run the container until it ends, or a stop is requested.
 
         Raises:
             Stopped: a stop was requested before it had ended by itself.
         """
-        while True:
-            await self._run_once()
-            if self._stop.requested:
-                raise Stopped
-            if not self._again():
-                return
-            await self._stop.unless(self._back_off())
-
-    def signal(self, number: int) -> None:
-        """Send a signal to the container's processes, if it is running."""
-        if self._process is not None:
-            self._process.signal_group(number)
-
-    def _again(self) -> bool:
-        policy = self._pod()["spec"].get("restartPolicy")
-        if self._record.initial and self._record.exit_code == 0:
-            return False
-        return policy == "Always" or (policy == "OnFailure" and self._record.exit_code != 0)
-
-    async def _run_once(self) -> None:
         try:
             prepared = await self._stop.unless(self._prepared())
             await self._execute(prepared)
@@ -98,12 +80,20 @@ class Container:
             self._event("Warning", "Failed", f"Error: {error}")
         finally:
             self._host.devices.free(self._key)
+        if self._stop.requested:
+            raise Stopped
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the container's processes, if it is running."""
+        if self._process is not None:
+            self._process.signal_group(number)
 
     async def _execute(self, prepared: Prepared) -> None:
         # Nothing may be awaited until the process is known: a stop that came meanwhile would reach nobody.
-        record, loop = self._record, asyncio.get_running_loop()
-        log = self._open_log()
-        record.container_id = f"process://{self._key}/{record.restarts}"
+        record = self._record
+        log = LogFile(self._place.folder / "logs" / record.name / "0.log")
+        self._host.logs.start(self._pod()["metadata"]["uid"], record.name, log)
+        record.container_id = f"process://{self._key}"
         try:
             process = self._host.processes.spawn(prepared.argv, prepared.environment, prepared.folder, self._key)
         except (OSError, ValueError) as error:
@@ -114,7 +104,7 @@ class Container:
             self._event("Warning", "Failed", f"Error: {why}")
             return
         self._process = process
-        began, started_at = loop.time(), now()
+        started_at = now()
         self._set(running(started_at))
         self._event("Normal", "Started", f"Started container {record.name}")
         try:
@@ -124,8 +114,6 @@ class Container:
             log.close()
         message = await asyncio.to_thread(self._termination_message, exit_status, log)
         self._set(terminated(exit_status, started_at, message, record.container_id))
-        if loop.time() - began >= self._host.timing.crash_backoff_reset:
-            self._backoff = 0.0
 
     async def _prepared(self) -> Prepared:
         """Prepare a run, with retries; the waiting state shows the reason of a failure.
@@ -200,26 +188,6 @@ class Container:
     def _waits_for(self, pending: tuple[Pending, ...]) -> None:
         names = ", ".join(each.name for each in pending)
         self._event("Warning", "WaitingForAddress", f"Container {self._record.name} waits for the address of {names}")
-
-    async def _back_off(self) -> None:
-        timing, record = self._host.timing, self._record
-        self._backoff = min(self._backoff * 2 or timing.crash_backoff, timing.crash_backoff_limit)
-        metadata = self._pod()["metadata"]
-        pod = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
-        message = f"back-off {self._backoff:g}s restarting failed container={record.name} pod={pod}"
-        record.last_state = record.state
-        self._set(waiting("CrashLoopBackOff", message))
-        self._event("Warning", "BackOff", f"Back-off restarting failed container {record.name} in pod {pod}")
-        await asyncio.sleep(self._backoff)
-        record.restarts += 1
-
-    def _open_log(self) -> LogFile:
-        folder = self._place.folder / "logs" / self._record.name
-        log = LogFile(folder / f"{self._record.restarts}.log")
-        dropped = self._host.logs.start(self._pod()["metadata"]["uid"], self._record.name, log)
-        if dropped is not None:
-            dropped.remove()
-        return log
 
     def _termination_message(self, exit_status: int, log: LogFile) -> str:
         spec = self._record.spec

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from mxnet_operator.local.apiserver.logs import log_request
+from mxnet_operator.local.apiserver.logs import LogRequest, log_request
 from mxnet_operator.local.apiserver.statuses import StatusError
 from mxnet_operator.local.kubelet.log_file import FILE_BYTES, WHY_LOST, LogFile, left_out, rfc3339nano
 
@@ -19,72 +19,38 @@ _WHY_DROPPED = f"at most {2 * FILE_BYTES // 2**20} MiB of a container's log are 
 
 
 @dataclass(slots=True)
-class ContainerLogs:
-    """Logs of one container's runs: the current or last one, and the one before."""
-
-    current: LogFile | None = None
-    previous: LogFile | None = None
-
-
-@dataclass(slots=True)
 class Logs:
     """Logs of every container of this node; implements the API server's LogSource."""
 
-    _containers: dict[str, dict[str, ContainerLogs]] = field(default_factory=dict)
+    _containers: dict[str, dict[str, LogFile]] = field(default_factory=dict)
 
-    def start(self, pod_uid: str, container: str, log: LogFile) -> LogFile | None:
-        """Register the log of a container's new run; returns the log that is no longer accessible."""
-        logs = self._containers.setdefault(pod_uid, {}).setdefault(container, ContainerLogs())
-        dropped, logs.previous, logs.current = logs.previous, logs.current, log
-        return dropped
+    def start(self, pod_uid: str, container: str, log: LogFile) -> None:
+        """Register a container's log."""
+        self._containers.setdefault(pod_uid, {})[container] = log
 
     def forget(self, pod_uid: str) -> None:
         """Drop the logs of a pod that no longer exists."""
         self._containers.pop(pod_uid, None)
 
-    def open(
-        self,
-        namespace: str,  # noqa: ARG002 - the uid says it all; part of the protocol
-        pod_name: str,  # noqa: ARG002
-        pod_uid: str,
-        container: str,
-        *,
-        follow: bool,
-        tail_lines: int | None,
-        since_seconds: int | None,
-        since_time: str | None,
-        timestamps: bool,
-        previous: bool,
-        limit_bytes: int | None,
-    ) -> AsyncIterator[bytes]:
+    def open(self, pod_uid: str, request: LogRequest) -> AsyncIterator[bytes]:
         """Yield the log in chunks of bytes, with `follow` until the container ends; nothing if it never started."""
-        logs = self._containers.get(pod_uid, {}).get(container, ContainerLogs())
-        log = logs.previous if previous else logs.current
-        since = _since(since_seconds, since_time)
-        return _read(log, follow=follow, tail_lines=tail_lines, since=since, timestamps=timestamps, limit=limit_bytes)
+        return _read(self._containers.get(pod_uid, {}).get(request.container), request)
 
 
-async def _read(
-    log: LogFile | None,
-    *,
-    follow: bool,
-    tail_lines: int | None,
-    since: bytes,
-    timestamps: bool,
-    limit: int | None,
-) -> AsyncIterator[bytes]:
+async def _read(log: LogFile | None, request: LogRequest) -> AsyncIterator[bytes]:
     if log is None:
         return
+    since, timestamps, tail_lines = _since(request), request.timestamps, request.tail_lines
     if tail_lines is None:
         position, line = log.oldest, log.dropped if since else 0
     else:
         position, line = _tail_position(log, tail_lines), max(log.dropped if since else 0, log.lines - tail_lines)
-    left = limit
+    left = request.limit_bytes
     line_begins = True
     rest = b""
     while True:
         ended = position >= log.end
-        if ended and follow and not log.closed:
+        if ended and request.follow and not log.closed:
             await log.changed(position)
             continue
         if position < log.oldest:  # dropped meanwhile, in the middle of a line
@@ -144,12 +110,12 @@ def _range(log: LogFile, begin: int, end: int) -> bytes:
     return b"".join(pieces)
 
 
-def _since(seconds: int | None, time: str | None) -> bytes:
-    if seconds is not None:
-        return rfc3339nano(datetime.now(UTC) - timedelta(seconds=seconds)).encode()
-    if time is None:
+def _since(request: LogRequest) -> bytes:
+    if request.since_seconds is not None:
+        return rfc3339nano(datetime.now(UTC) - timedelta(seconds=request.since_seconds)).encode()
+    if request.since_time is None:
         return b""
-    return rfc3339nano(datetime.fromisoformat(time).astimezone(UTC)).encode()
+    return rfc3339nano(datetime.fromisoformat(request.since_time).astimezone(UTC)).encode()
 
 
 _SHUTDOWN_SECONDS = 1.0
@@ -193,7 +159,7 @@ class LogServer:
             wanted = log_request(pod, {**request.query, "container": container})
         except StatusError as error:
             return web.Response(status=error.code, text=str(error))
-        pieces = self._logs.open(namespace, name, pod["metadata"]["uid"], container, **wanted.options)
+        pieces = self._logs.open(pod["metadata"]["uid"], wanted)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)

@@ -204,12 +204,11 @@ class Pod:
         for record in self._records:
             if "terminated" in record.state:
                 continue
-            if initialized or "waiting" not in record.state or record.last_state:
-                record.state = record.last_state or lost()
+            if initialized or "waiting" not in record.state:
+                record.state = lost()
 
     def _status(self) -> dict[str, Any]:
-        policy = self._pod["spec"].get("restartPolicy") or "Always"
-        now_in = phase(self._records, policy, self._over)
+        now_in = phase(self._records, self._over)
         failure = self._failure if now_in in ENDED else {}
         if failure:
             now_in = "Failed"

@@ -75,8 +75,6 @@ class ContainerRecord:
     spec: Mapping[str, Any]
     initial: bool
     state: State = field(default_factory=lambda: waiting("ContainerCreating"))
-    last_state: State = field(default_factory=dict)
-    restarts: int = 0
     container_id: str = ""
 
     @property
@@ -86,9 +84,9 @@ class ContainerRecord:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code of the last run; None while there is none."""
-        ended = self.state.get("terminated") or self.last_state.get("terminated")
-        return None if ended is None or "running" in self.state else int(ended["exitCode"])
+        """Exit code; None while there is none."""
+        ended = self.state.get("terminated")
+        return None if ended is None else int(ended["exitCode"])
 
     @property
     def ready(self) -> bool:
@@ -106,30 +104,26 @@ class ContainerRecord:
             "imageID": image,
             "ready": self.ready,
             "started": "running" in self.state,
-            "restartCount": self.restarts,
+            "restartCount": 0,
             "state": self.state,
-            "lastState": self.last_state,
+            "lastState": {},
             **({"containerID": self.container_id} if self.container_id else {}),
         }
 
 
-def phase(records: Sequence[ContainerRecord], restart_policy: str, over: bool) -> str:
-    """Compute the phase of a pod (kubelet's getPhase); `over` tells that no container will be started again."""
+def phase(records: Sequence[ContainerRecord], over: bool) -> str:
+    """Compute the phase of a pod (kubelet's getPhase); `over` tells that no further container will be started."""
     initial = [each for each in records if each.initial]
     if any(each.exit_code not in (0, None) for each in initial) and over:
         return "Failed"
     containers = [each for each in records if not each.initial]
     if over:
         return "Succeeded" if all(each.exit_code == 0 for each in containers) else "Failed"
-    if not all(each.ready for each in initial) or any(
-        "waiting" in each.state and not each.last_state for each in containers
-    ):
+    if not all(each.ready for each in initial) or any("waiting" in each.state for each in containers):
         return "Pending"
-    if any("running" in each.state for each in containers) or restart_policy == "Always":
+    if any("running" in each.state for each in containers):
         return "Running"
-    if all(each.exit_code == 0 for each in containers):
-        return "Succeeded"
-    return "Failed" if restart_policy == "Never" else "Running"
+    return "Succeeded" if all(each.exit_code == 0 for each in containers) else "Failed"
 
 
 def conditions(
