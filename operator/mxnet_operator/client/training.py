@@ -22,10 +22,9 @@ def epochs_wanted(job: dict[str, Any]) -> int | None:
     """Return the number of epochs that the main replica's command asks for; None where it doesn't."""
     kind = names.canonical_type(main_replica(job).rpartition("-")[0])
     specs = {names.canonical_type(key): spec for key, spec in job["spec"]["mxReplicaSpecs"].items()}
-    for container in specs.get(kind, {}).get("template", {}).get("spec", {}).get("containers") or ():
-        if container.get("name") == names.CONTAINER:
-            return epochs_in_command([*(container.get("command") or ()), *(container.get("args") or ())])
-    return None
+    spec = specs[kind]["template"]["spec"] if kind in specs else {}
+    main = names.main_container(spec.get("containers"))
+    return epochs_in_command([*(main.get("command") or ()), *(main.get("args") or ())])
 
 
 async def training_so_far(client: "Client", job: dict[str, Any]) -> TrainingLog:

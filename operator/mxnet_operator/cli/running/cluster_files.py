@@ -53,7 +53,7 @@ def with_output_folders(job: Object) -> Object:
     """
     changed, found = copy.deepcopy(job), False
     for spec in (changed["spec"].get("mxReplicaSpecs") or {}).values():
-        main = _main_container(spec["template"]["spec"])
+        main = names.main_container(spec["template"]["spec"]["containers"])
         mounts = [mount for mount, volume in kept_mounts(spec["template"]["spec"], main) if volume.source == CLAIM]
         if mounts:
             found = True
@@ -189,7 +189,7 @@ async def _until_running(client: "Client", namespace: str, name: str) -> None:
 
 def _pod(job: Object, replica: str, mounts: Sequence[Object]) -> Object:
     spec = _template(job, replica)
-    main, mounted = _main_container(spec), {each["name"] for each in mounts}
+    main, mounted = names.main_container(spec["containers"]), {each["name"] for each in mounts}
     pod = {"name": _POD, "value": pod_name(job["metadata"]["name"], replica)}
     container = {
         "name": names.CONTAINER,
@@ -224,7 +224,7 @@ def _claim_mounts(job: Object, replica: str, path: str) -> list[Object]:
     claims = {each["name"] for each in spec.get("volumes") or () if each.get("persistentVolumeClaim")}
     found = [
         mount
-        for mount in _main_container(spec).get("volumeMounts") or ()
+        for mount in names.main_container(spec["containers"]).get("volumeMounts") or ()
         if mount["name"] in claims and posixpath.join(path, "").startswith(posixpath.join(mount["mountPath"], ""))
     ]
     if not found:
@@ -236,7 +236,7 @@ def _claim_mounts(job: Object, replica: str, path: str) -> list[Object]:
 
 
 def _folder_mount(job: Object, replica: str) -> Object | None:
-    mounts = _main_container(_template(job, replica)).get("volumeMounts") or ()
+    mounts = names.main_container(_template(job, replica)["containers"]).get("volumeMounts") or ()
     return next((each for each in mounts if each["mountPath"] == _FOLDER), None)
 
 
@@ -244,9 +244,4 @@ def _template(job: Object, replica: str) -> Object:
     kind = replica.rpartition("-")[0]
     specs = job["spec"]["mxReplicaSpecs"].items()
     found: Object = next(spec["template"]["spec"] for name, spec in specs if name.lower() == kind)
-    return found
-
-
-def _main_container(spec: Object) -> Object:
-    found: Object = next(each for each in spec["containers"] if each["name"] == names.CONTAINER)
     return found
