@@ -112,7 +112,7 @@ def _referred(
     if field := reference.get("fieldRef"):
         return _field_text(pod, field.get("fieldPath") or "")
     if resource := reference.get("resourceFieldRef"):
-        return resource_text(container, resource, allocatable)
+        return resource_text(pod, container, resource, allocatable)
     for kind in KEYED_KINDS:
         if not (key := reference.get(kind.key_reference)):
             continue
@@ -160,14 +160,23 @@ def _field_text(pod: Mapping[str, Any], path: str) -> str:
     return str(known[path] or "")
 
 
-def resource_text(container: Mapping[str, Any], reference: Mapping[str, Any], allocatable: Mapping[str, str]) -> str:
+def resource_text(
+    pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any], allocatable: Mapping[str, str]
+) -> str:
     """Return a container's limit or request in units of the divisor, rounded up, as Kubernetes' helpers.go does.
 
     A limit of CPU, memory or ephemeral storage that isn't set is what the node has, and anything else that isn't 0.
+    `container` is meant where the reference names none.
 
     Raises:
-        ConfigError: the resource can't be referred to.
+        ConfigError: the resource can't be referred to, or the pod lacks the container.
     """
+    if named := reference.get("containerName"):
+        containers = (*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ()))
+        found = next((each for each in containers if each["name"] == named), None)
+        if found is None:
+            raise ConfigError(f"container {named} not found")
+        container = found
     kind, _, resource = str(reference.get("resource") or "").partition(".")
     is_overcommitted = resource in _OVERCOMMITTED
     if kind not in {"limits", "requests"} or not (is_overcommitted or resource.startswith("hugepages-")):
