@@ -1,6 +1,5 @@
 """PersistentVolumeClaims: the fixture `api` may be ours or a real one, where no controller binds them."""
 
-import pytest
 from apiserver_objects import CLAIMS, volume_claim
 
 STORAGE = "spec.resources[storage]"
@@ -17,19 +16,16 @@ async def test_a_new_claim_waits_and_is_protected(api, namespace):
     assert stored["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "causes"),
-    [
+async def test_a_claim_has_its_rules(api, namespace):
+    for spec, causes in (
         ({"accessModes": []}, ["spec.accessModes: Required value: at least 1 access mode is required"]),
         ({"resources": {}}, [f"{STORAGE}: Required value"]),
         ({"accessModes": [], "resources": {}}, ["spec.accessModes: Required value", f"{STORAGE}: Required value"]),
-    ],
-)
-async def test_a_claim_has_its_rules(api, namespace, spec, causes):
-    found = await causes_of(await api.post(CLAIMS.format(namespace), volume_claim("data", **spec)))
-    assert len(found) == len(causes)
-    for cause, wanted in zip(found, causes, strict=True):
-        assert cause.startswith(wanted)
+    ):
+        found = await causes_of(await api.post(CLAIMS.format(namespace), volume_claim("data", **spec)))
+        assert len(found) == len(causes), (spec, causes)
+        for cause, wanted in zip(found, causes, strict=True):
+            assert cause.startswith(wanted), (spec, causes)
 
 
 async def test_a_deleted_claim_stays_until_its_protection_is_taken_away(api, namespace):
