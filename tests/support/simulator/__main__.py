@@ -8,7 +8,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -25,7 +24,6 @@ def main() -> int:
     arguments.add_argument("schedules", type=int, help="how many")
     arguments.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed (default: 0)")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes (default: cores)")
-    arguments.add_argument("--record", type=Path, metavar="FILE", help="append what was run: the first seed, how many")
     asked = arguments.parse_args()
     console = Console(stderr=True)
     ends: Counter[str] = Counter()
@@ -33,8 +31,6 @@ def main() -> int:
     with _progress(console) as bar, concurrent.futures.ProcessPoolExecutor(asked.jobs, initializer=_in_worker) as pool:
         task = bar.add_task("schedules", total=len(seeds))
         for batch, failed in _batches(pool, seeds, 2 * asked.jobs):
-            if asked.record is not None:
-                _record(asked.record, asked.first + ends.total(), batch.total(), failed)
             if failed is not None:
                 pool.shutdown(cancel_futures=True)
                 bar.stop()
@@ -44,12 +40,6 @@ def main() -> int:
             bar.advance(task, batch.total())
     print(f"{len(seeds)} schedules from seed {asked.first}: all invariants held ({_shown(ends)})")
     return 0
-
-
-def _record(file: Path, first: int, schedules: int, failed: int | None) -> None:
-    found = "held" if failed is None else f"{failed} breaks an invariant"
-    with file.open("a") as lines:
-        lines.write(f"{first} {schedules} {found}\n")
 
 
 def _batches(
