@@ -1,13 +1,9 @@
 """What a container finds in its environment."""
 
 import pytest
-from builders import make_mxjob
 from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
-from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
-from mxnet_operator.builders import build_pod
-from mxnet_operator.builders.environment import has_mx_config
 from mxnet_operator.kube.resources import CONFIGMAPS, SECRETS, SERVICES
 from mxnet_operator.local.images import BuildError, ImageError
 from mxnet_operator.local.kubelet.environment import Variable, expand
@@ -388,23 +384,3 @@ async def test_a_container_works_in_its_own_copy_of_the_images_folder(tmp_path, 
         await node.run(name, *command, container=container)
         assert await node.log(name) == "['train.py']\n"
     assert [each.name for each in folder.iterdir()] == ["train.py"]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("beyond", [False, True])
-async def test_a_replica_of_the_largest_job_with_mx_config_starts_and_so_does_one_without(node, beyond):
-    """A job whose MX_CONFIG is as long as any gets, and one with a worker more."""
-
-    def job_of(count, **container):
-        return with_defaults(make_mxjob("a").worker(count, **container).obj())
-
-    count = next(count for count in range(3300, 3100, -1) if has_mx_config(job_of(count)))
-    command = ["python", "-c", "import os; print(len(os.environ.get('MX_CONFIG', '')), os.environ['DMLC_NUM_WORKER'])"]
-    pod = build_pod(job_of(count + beyond, image=IMAGE, command=command), "Worker", 0, 0)
-    pod["metadata"] = {"name": pod["metadata"]["name"]}
-    await node.create(pod)
-    ended = await node.ended("a-worker-0")
-    assert ended["status"]["phase"] == "Succeeded"
-    length, workers = map(int, (await node.log("a-worker-0")).split())
-    assert workers == count + beyond
-    assert length == 0 if beyond else length > 100_000
