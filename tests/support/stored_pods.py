@@ -6,7 +6,7 @@ from typing import Any
 
 from gang_pods import GPU, bound
 
-from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 from mxnet_operator.local.waiting import Changes
 
@@ -16,27 +16,19 @@ NODES = {"local": {"metadata": {"name": "local"}, "spec": {}}}
 
 
 class StoredPods:
-    """An API server of pods alone: by name, with a watch that shows each change later, and what goes wrong next."""
+    """An API server of pods alone: by name, with a watch that shows each change later."""
 
     def __init__(self) -> None:
         self.stored: dict[str, dict[str, Any]] = {}
         self.watched: dict[str, dict[str, Any]] = {}
         self.unseen: list[tuple[str, dict[str, Any] | None]] = []
-        self.faults: list[str] = []
 
     async def create(self, path: str, binding: Any, **_: Any) -> None:
-        fault = self.faults.pop() if self.faults else ""
-        if fault == "request lost":
-            raise ApiUnavailable("no connection")
-        if fault == "refused":
-            raise ApiError(403, "Forbidden", "no")
         name = path.removeprefix(PATH).removesuffix("/binding")
         pod = await self.get(PATH + name)
         if pod["metadata"]["uid"] != binding["metadata"]["uid"] or pod["spec"].get("nodeName"):
             raise ApiError(409, "Conflict", "taken")
         self.write(name, bound(pod))
-        if fault == "answer lost":
-            raise ApiUnavailable("connection reset")
 
     async def get(self, path: str) -> dict[str, Any]:
         name = path.removeprefix(PATH)
