@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from airflow_world import crosswise
+from airflow_world import MODES, crosswise
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.whole_airflow
 
 
 @pytest.mark.sampled
-@crosswise
+@pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_fails_is_shown_and_a_retry_makes_another(world, mode):
     run = world.begin(mode)
     old = run.in_progress()
