@@ -33,10 +33,11 @@ def test_a_triggerer_that_stood_still_leaves_its_job_to_the_one_that_took_over(w
     finally:
         world.airflow.send("triggerer", signal.SIGCONT)
     eventually(lambda: "is left alone, though this trigger was cancelled" in run.train.log())
+    world.airflow.stop("triggerer")
+    world.airflow.replace("triggerer", "other triggerer")
     run.succeed()
     assert run.train.xcom()["uid"] == uid
     assert (run.creations(), run.deletions()) == (1, [])
-    world.airflow.stop("other triggerer")
 
 
 def test_a_worker_that_stood_still_leaves_its_job_to_the_retry(world):

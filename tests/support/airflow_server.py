@@ -160,6 +160,10 @@ class AirflowServer:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(SECONDS)
 
+    def replace(self, part: str, name: str) -> None:
+        """Take another process of a part, which was started by this name, for the one that has been stopped."""
+        self._processes[part] = self._processes.pop(name)
+
     def crash(self, part: str) -> None:
         """Kill the main process of a part; its workers live on until the end of the tests."""
         process = self._processes.pop(part)
@@ -204,12 +208,9 @@ class AirflowServer:
         assert self.database.rows(f"update job {set_back} {where} returning 1")
 
     def stop_all(self) -> None:
-        """End every part; they need seconds, and all at once."""
-        for process in self._processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
+        """End every part, at once: in an orderly way it would take Airflow a minute, with no tasks left."""
         for part in list(self._processes):
-            self.stop(part)
+            self.stop(part, signal.SIGKILL)
         for process in self._crashed:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
