@@ -17,11 +17,18 @@ from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
-import tenacity
 import yarl
 
+from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.credentials import Credentials
-from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, InvalidAnswerError, WriteFencedError
+from mxnet_operator.kube.errors import (
+    ApiError,
+    ApiUnavailable,
+    CredentialsError,
+    InvalidAnswerError,
+    KubeError,
+    WriteFencedError,
+)
 from mxnet_operator.kube.instrumentation import RequestObserver
 
 T = TypeVar("T")
@@ -30,6 +37,8 @@ Params = Mapping[str, str | int | bool]
 
 ATTEMPTS: Final = 4
 """How often a request that may be repeated is sent, the first time included."""
+_BACKOFF: Final = Backoff(first=0.1, longest=2.0)
+"""Pauses before a further attempt where the server asks for none."""
 _LONGEST_RETRY_AFTER: Final = 30.0
 """Longest Retry-After in seconds that is obeyed here; for more, the caller's back-off applies."""
 _HEADERS_VALID: Final = 30.0
@@ -108,27 +117,18 @@ class Transport:
         self, request: Request, decode: Callable[[bytes], T], *, warnings: MutableSequence[str] | None = None
     ) -> T:
         """Send a request, retry it where that is safe, and return the decoded body of the response."""
-
-        def worth_retrying(error: BaseException) -> bool:
-            if isinstance(error, ApiUnavailable):
-                return request.method == "GET"
-            if isinstance(error, ApiError):
-                asked = error.retry_after
-                patient = asked is not None and asked <= _LONGEST_RETRY_AFTER
-                return patient and (error.code == 429 or (request.method == "GET" and error.is_transient))
-            return False
-
-        async for attempt in tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(self._attempts),
-            wait=_wait,
-            retry=tenacity.retry_if_exception(worth_retrying),
-            reraise=True,
-        ):
-            with attempt:
+        failures = 0
+        while True:
+            try:
                 async with self._exchange(request, self._timeout) as reply:
                     _note_warnings(reply, warnings, request)
                     return self._decoded(request, reply, await reply.read(), decode)
-        raise AssertionError("tenacity returns or raises")
+            except KubeError as error:
+                failures += 1
+                if failures == self._attempts or not _is_worth_retrying(request, error):
+                    raise
+                pause = _pause(error, failures)
+            await asyncio.sleep(pause)
 
     async def stream(self, request: Request, idle_timeout: float | None) -> AsyncGenerator[bytes]:
         """Yield the response's body in the chunks in which it arrives, without a time limit."""
@@ -311,12 +311,20 @@ def _in_words(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _wait(state: tenacity.RetryCallState) -> float:
-    """Return the seconds until the next attempt: the server's Retry-After, else exponential with full jitter."""
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, ApiError) and error.retry_after is not None:
-        return error.retry_after
-    return tenacity.wait_random_exponential(multiplier=0.1, max=2.0)(state)
+def _is_worth_retrying(request: Request, error: KubeError) -> bool:
+    if isinstance(error, ApiUnavailable):
+        return request.method == "GET"
+    if isinstance(error, ApiError):
+        asked = error.retry_after
+        patient = asked is not None and asked <= _LONGEST_RETRY_AFTER
+        return patient and (error.code == 429 or (request.method == "GET" and error.is_transient))
+    return False
+
+
+def _pause(error: KubeError, failures: int) -> float:
+    """Return the seconds until the next attempt: the server's Retry-After, else exponential with jitter."""
+    asked = error.retry_after if isinstance(error, ApiError) else None
+    return _BACKOFF.delay(failures) if asked is None else asked
 
 
 def _is_about_tls(error: BaseException) -> bool:

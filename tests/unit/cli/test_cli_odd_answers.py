@@ -41,7 +41,7 @@ def patient(monkeypatch):
     brief = partial(jobs.RetryBudget, sleep=lambda _: asyncio.sleep(0.01))
     for module in (jobs, create_job, follow_logs):
         monkeypatch.setattr(module, "RetryBudget", brief)
-    monkeypatch.setattr(transport, "_wait", lambda state: 0.0)
+    monkeypatch.setattr(transport, "_pause", lambda error, failures: 0.0)
     monkeypatch.setattr(follow_logs, "_LOOK", 0.05)
 
 

@@ -37,7 +37,7 @@ def patient(monkeypatch):
     brief = partial(jobs.RetryBudget, sleep=lambda _: asyncio.sleep(0.01))
     for module in (jobs, async_client, follow_logs):
         monkeypatch.setattr(module, "RetryBudget", brief)
-    monkeypatch.setattr(transport, "_wait", lambda state: 0.0)
+    monkeypatch.setattr(transport, "_pause", lambda error, failures: 0.0)
 
 
 async def followed(client, **options):

@@ -57,7 +57,7 @@ BELIEVED = {
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr(transport, "_wait", lambda state: 0.0)
+    monkeypatch.setattr(transport, "_pause", lambda error, failures: 0.0)
 
 
 @pytest.mark.parametrize("verb", VERBS)

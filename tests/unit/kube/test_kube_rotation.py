@@ -133,7 +133,7 @@ async def started(folder, **options):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr(transport, "_wait", lambda state: 0.0)
+    monkeypatch.setattr(transport, "_pause", lambda error, failures: 0.0)
 
 
 @pytest.mark.parametrize("kind", [FromFile, FromData, InPod])
