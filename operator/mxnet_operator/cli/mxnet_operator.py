@@ -1,6 +1,5 @@
 """`mxnet-operator`: the controller, and the CustomResourceDefinitions that it needs."""
 
-import asyncio
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -246,6 +245,8 @@ def run(  # noqa: PLR0917 - options
     with it; the flag takes precedence. Durations are written 15s, 500ms, 1.5h or 1h30m.
     """
     with extra_needed("controller"):
+        import uvloop  # noqa: PLC0415
+
         from mxnet_operator.cli.daemons import controller  # noqa: PLC0415
         from mxnet_operator.controller.log_format import configure_logging  # noqa: PLC0415
 
@@ -266,7 +267,7 @@ def run(  # noqa: PLR0917 - options
         metrics_certificate=metrics_certificate,
     )
     configure_logging(log_level.value, log_format.value)
-    asyncio.run(controller.run(options))
+    uvloop.run(controller.run(options))
     leave(Exit.OK)
 
 

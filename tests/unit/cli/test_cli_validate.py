@@ -137,7 +137,7 @@ def test_no_manifest_at_all_is_a_usage_error(run):
 
 BARE = """
 import sys
-sys.modules |= dict.fromkeys(["aiohttp", "kubernetes", "trustme", "platformdirs", "jsonpatch", "uv"])
+sys.modules |= dict.fromkeys(["aiohttp", "kubernetes", "trustme", "platformdirs", "jsonpatch", "uv", "uvloop"])
 from mxnet_operator.cli.mxjob import main
 for line in sys.argv[1:]:
     sys.argv = ["mxjob", *line.split()]
