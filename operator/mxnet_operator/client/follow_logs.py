@@ -213,7 +213,9 @@ async def log_lines(
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
-    params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": timestamps}
+    params: dict[str, str | int | bool] = {"container": names.CONTAINER}
+    if timestamps:
+        params["timestamps"] = True
     if tail is not None:
         params["tailLines"] = tail
     splitter = LineSplitter(exact=True)
