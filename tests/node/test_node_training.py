@@ -57,23 +57,15 @@ def test_the_tuning_example_shares_its_trials_among_its_servers_which_its_end_st
     eventually(lambda: {pod["status"]["phase"] for pod in world.pods("tune").values()} <= {"Succeeded", "Failed"})
 
 
-def test_in_a_restricted_namespace_a_job_with_a_read_only_root_trains(world):
+def test_in_a_restricted_namespace_a_gang_whose_server_is_killed_goes_on_from_the_checkpoint_on_its_volume(world):
+    """Its root is read-only."""
     world.kubectl("label", "namespace", world.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    job = digits()
-    for pod in templates(job):
-        pod["securityContext"] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-        pod["volumes"] = [{"name": "checkpoints", "emptyDir": {}}]
-        pod["containers"][0] |= {"securityContext": HARDENED, "volumeMounts": [CHECKPOINTS]}
-    world.create(job)
-    world.ended("digits", "Succeeded")
-
-
-def test_a_gang_whose_server_is_killed_goes_on_from_the_checkpoint_on_its_volume(world):
     world.claim("checkpoints")
     job = digits()
     for pod in templates(job):
+        pod["securityContext"] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
         pod["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}}]
-        pod["containers"][0]["volumeMounts"] = [CHECKPOINTS]
+        pod["containers"][0] |= {"securityContext": HARDENED, "volumeMounts": [CHECKPOINTS]}
     world.create(job)
     world.wait("mxjob/digits", "condition=Running")
     with world.follow("digits-worker-0") as lines:
