@@ -47,6 +47,7 @@ def test_a_token_may_be_replaced_and_one_that_stays_refused_fails_the_task_for_g
     eventually(lambda: "reading them anew" in run.train.log())
     accepted.clear()
     eventually(lambda: accepted)
+    assert TRIGGER in accepted[0].agent  # and not a worker, in which the task resumes if its trigger gives up
     run.gateway.tokens = set()
     assert run.train.wait("failed").try_number == 1
     assert "MXNetPermissionError" in run.train.log()
