@@ -293,7 +293,7 @@ def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(world,
         "[worker-0] third",
         "[worker-0] fourth",
     ]
-    assert any(asked["follow"] for asked in log.asked) is not world.deferrable
+    assert any(asked.follow for asked in log.asked) is not world.deferrable
 
 
 def test_the_job_s_states_are_logged_as_they_change(world, task_log):

@@ -173,7 +173,7 @@ def test_kubectl_makes_and_shows_priority_classes(gpu_cluster):
     assert made.returncode == 0, made.stderr
     rows = [line.split() for line in gpu_cluster.kubectl("get", "pc").stdout.splitlines()]
     assert ["shown", "10", "false"] in [row[:3] for row in rows]
-    assert rows[0] == ["NAME", "VALUE", "GLOBAL-DEFAULT", "AGE", "PREEMPTIONPOLICY"]
+    assert rows[0] == ["NAME", "VALUE", "GLOBAL-DEFAULT", "AGE"]
 
 
 def change_policy(cluster, name, **policy):

@@ -32,7 +32,7 @@ def test_a_distributed_training_is_told_by_epoch_with_its_speed_and_metrics_and_
 
     assert done.returncode == 0, done.stderr
     figures = r"[\d.e+]+ samples/s  Train-accuracy [\d.]+  Train-cross-entropy [\d.]+  Validation-accuracy ([\d.]+)"
-    told = [re.match(rf"epoch (\d)  {figures}", line) for line in done.stderr.splitlines()]
+    told = [re.match(rf"epoch (\d) of 2  {figures}", line) for line in done.stderr.splitlines()]
     epochs = [match.groups() for match in told if match]
     assert [epoch for epoch, _ in epochs] == ["0", "1"]
     log = cluster.log(f"{name}-worker-0").splitlines()

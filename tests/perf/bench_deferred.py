@@ -28,6 +28,7 @@ import airflow_home  # noqa: F401 - before anything imports Airflow
 from apiserver_fixtures import running_server
 
 from mxnet_operator.api import names
+from mxnet_operator.local.apiserver.logs import LogRequest
 
 STARTED = time.time()
 
@@ -35,8 +36,8 @@ STARTED = time.time()
 class GrowingLogs:
     """The log of a worker that writes an epoch's figure every two seconds."""
 
-    async def open(self, namespace: str, pod_name: str, *_: str, **options: Any) -> Any:
-        since = options["since_time"]
+    async def open(self, pod_uid: str, request: LogRequest) -> Any:
+        since = request.since_time
         first = datetime.fromisoformat(since).timestamp() if since else STARTED
         at = max(first, STARTED)
         while at <= time.time():

@@ -25,6 +25,7 @@ from waiting import MOMENT, SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
+from mxnet_operator.local.apiserver.logs import LogRequest
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
@@ -263,15 +264,15 @@ class StampedLog:
 
     def __init__(self, *lines: bytes, breaks: tuple[int, ...] = ()) -> None:
         self.lines = list(lines)
-        self.asked: list[dict[str, Any]] = []
+        self.asked: list[LogRequest] = []
         self._breaks = list(breaks)
 
-    async def open(self, namespace: str, pod_name: str, *_: str, **options: Any) -> AsyncIterator[bytes]:
-        self.asked.append({"pod": pod_name, **options})
+    async def open(self, pod_uid: str, request: LogRequest) -> AsyncIterator[bytes]:
+        self.asked.append(request)
         left = self._breaks.pop(0) if self._breaks else None
-        for number, line in enumerate(self.lines[-(options["tail_lines"] or 0) :]):
+        for number, line in enumerate(self.lines[-(request.tail_lines or 0) :]):
             stamp = f"2026-11-21T12:00:{number:02}"
-            if options["since_time"] is not None and f"{stamp}Z" < options["since_time"]:
+            if request.since_time is not None and f"{stamp}Z" < request.since_time:
                 continue
             if left == 0:
                 raise ConnectionResetError("as the test says")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mxnet_operator.api.storable import storable
 from mxnet_operator.readers.durations import short
 
 TIME_COST: Final = "Time cost"
@@ -277,7 +278,7 @@ class TrainingLog:
 
     def _warn(self, metric: EpochMetric) -> None:
         name, epoch = metric.name, metric.epoch
-        if not math.isfinite(metric.value):
+        if storable(metric.value) is None:
             text = f"{name} is {metric.value} in epoch {epoch}: the training has diverged."
             self._warnings.setdefault(f"{name} diverged", TrainingWarning(epoch, text))
         elif name.endswith("accuracy"):

@@ -181,7 +181,7 @@ async def test_logs_need_a_kubelet(api):
 
 async def test_a_log_that_breaks_off_is_no_complete_answer(running, api):
     class Broken:
-        async def open(self, *_, **__):
+        async def open(self, pod_uid, request):
             yield b"one\n"
             raise OSError("the disk is gone")
 

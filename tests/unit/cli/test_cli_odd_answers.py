@@ -30,9 +30,9 @@ POD = {
 class Log:
     """Three lines, the same to whoever asks."""
 
-    async def open(self, *names, timestamps, **options):
+    async def open(self, pod_uid, request):
         for line in (b"one", b"two", b"three"):
-            yield (f"{NOW} ".encode() if timestamps else b"") + line + b"\n"
+            yield (f"{NOW} ".encode() if request.timestamps else b"") + line + b"\n"
 
 
 @pytest.fixture

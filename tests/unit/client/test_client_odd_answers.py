@@ -26,9 +26,9 @@ TAKEN = MXJobDescription(name="digits", image="a:1")
 class Log:
     """Two lines, the same to all that ask."""
 
-    async def open(self, *names, timestamps, **options):
+    async def open(self, pod_uid, request):
         for line in (b"Epoch[0] Validation-accuracy=0.5", b"two"):
-            yield (f"{NOW} ".encode() if timestamps else b"") + line + b"\n"
+            yield (f"{NOW} ".encode() if request.timestamps else b"") + line + b"\n"
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ class Log:
     def __init__(self, lines):
         self.lines = lines
 
-    async def open(self, *names, **options):
+    async def open(self, pod_uid, request):
         for line in self.lines:
             yield line + b"\n"
 
