@@ -67,6 +67,10 @@ bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
 	@$(BIN)/python tests/perf/bench_triggerer.py
 	@$(BIN)/python tests/perf/bench_deferred.py
 
+.PHONY: bench-controller
+bench-controller: $(VENV)/.installed ## What a job of 11 pods costs the controller, beside that of another checkout, BASE; needs `make programs`.
+	@$(BIN)/python tests/perf/bench_controller.py $(or $(N),100) $(BASE) $(CURDIR)
+
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
 	@echo "Checking style, types and imports"
