@@ -1,4 +1,4 @@
-"""The image's bill of materials: what is locked stands in it."""
+"""The image's bill of materials: what is locked stands in it, and nothing of the run that wrote it."""
 
 import json
 import subprocess
@@ -27,6 +27,11 @@ def test_the_components_are_what_is_locked_for_the_image(bom):
     assert found == {name: str(version) for name, version in locked("controller.txt").items()}
     about = bom["metadata"]["component"]
     assert (about["name"], about["type"]) == ("mxnet-operator", "application")
+
+
+def test_nothing_in_it_differs_from_run_to_run(bom):
+    assert "serialNumber" not in bom
+    assert "timestamp" not in bom["metadata"]
 
 
 def test_every_component_has_a_licence_and_a_place_in_the_graph(bom):
