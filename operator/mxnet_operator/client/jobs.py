@@ -270,6 +270,15 @@ def main_replica(job: dict[str, Any]) -> str:
     return next((f"{replica_type.lower()}-0" for replica_type in types if replica_type), "worker-0")
 
 
+def pod_spec(job: dict[str, Any], replica: str) -> dict[str, Any]:
+    """Return the spec in the template of a replica such as `worker-0`; `{}` where the job has none of its type."""
+    kind = names.canonical_type(replica.rpartition("-")[0])
+    for key, spec in job["spec"]["mxReplicaSpecs"].items():
+        if names.canonical_type(key) == kind:
+            return dict(spec["template"]["spec"])
+    return {}
+
+
 def replicas(job: dict[str, Any]) -> list[str]:
     """Every replica of a job, as `worker-0`, in the order in which they are made."""
     types = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
@@ -302,6 +311,7 @@ __all__ = [
     "main_replica",
     "pod_name",
     "pod_selector",
+    "pod_spec",
     "pods_of",
     "ready_counts",
     "replicas",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, job_state
 from mxnet_operator.client.follow_logs import log_lines
-from mxnet_operator.client.jobs import main_replica, pod_name
+from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec
 from mxnet_operator.readers.training_log import TrainingLog, epochs_in_command
 
 if TYPE_CHECKING:
@@ -20,10 +20,7 @@ _MOST_JOBS: Final = 20
 
 def epochs_wanted(job: dict[str, Any]) -> int | None:
     """Return the number of epochs that the main replica's command asks for; None where it doesn't."""
-    kind = names.canonical_type(main_replica(job).rpartition("-")[0])
-    specs = {names.canonical_type(key): spec for key, spec in job["spec"]["mxReplicaSpecs"].items()}
-    spec = specs[kind]["template"]["spec"] if kind in specs else {}
-    main = names.main_container(spec.get("containers"))
+    main = names.main_container(pod_spec(job, main_replica(job)).get("containers"))
     return epochs_in_command([*(main.get("command") or ()), *(main.get("args") or ())])
 
 

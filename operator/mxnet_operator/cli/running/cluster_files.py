@@ -18,7 +18,7 @@ from mxnet_operator.api import names
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.replica_state import replica_state
 from mxnet_operator.cli.output.terminal import message_console
-from mxnet_operator.client.jobs import PODS, collections, pod_name, replicas
+from mxnet_operator.client.jobs import PODS, collections, pod_name, pod_spec, replicas
 from mxnet_operator.readers.volumes import CLAIM, kept_mounts
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ async def _until_running(client: "Client", namespace: str, name: str) -> None:
 
 
 def _pod(job: Object, replica: str, mounts: Sequence[Object]) -> Object:
-    spec = _template(job, replica)
+    spec = pod_spec(job, replica)
     main, mounted = names.main_container(spec["containers"]), {each["name"] for each in mounts}
     pod = {"name": _POD, "value": pod_name(job["metadata"]["name"], replica)}
     container = {
@@ -220,7 +220,7 @@ def _claim_mounts(job: Object, replica: str, path: str) -> list[Object]:
     Raises:
         CommandError: it is in no claim, so it went with the pod.
     """
-    spec = _template(job, replica)
+    spec = pod_spec(job, replica)
     claims = {each["name"] for each in spec.get("volumes") or () if each.get("persistentVolumeClaim")}
     found = [
         mount
@@ -236,12 +236,5 @@ def _claim_mounts(job: Object, replica: str, path: str) -> list[Object]:
 
 
 def _folder_mount(job: Object, replica: str) -> Object | None:
-    mounts = names.main_container(_template(job, replica)["containers"]).get("volumeMounts") or ()
+    mounts = names.main_container(pod_spec(job, replica)["containers"]).get("volumeMounts") or ()
     return next((each for each in mounts if each["mountPath"] == _FOLDER), None)
-
-
-def _template(job: Object, replica: str) -> Object:
-    kind = replica.rpartition("-")[0]
-    specs = job["spec"]["mxReplicaSpecs"].items()
-    found: Object = next(spec["template"]["spec"] for name, spec in specs if name.lower() == kind)
-    return found
