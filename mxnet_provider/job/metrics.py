@@ -35,7 +35,10 @@ class Metrics:
 
     def read(self, line: str) -> None:
         """Take the figures from a log line, if it reports any."""
-        for metric in parse_epoch_line(line):
+        metrics = parse_epoch_line(line)
+        if not metrics:  # only figures of epochs are warned of
+            return
+        for metric in metrics:
             self._take(metric)
         for warning in self._log.new_warnings(line):
             self._warn(warning)
