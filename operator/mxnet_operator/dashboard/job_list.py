@@ -5,7 +5,7 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, Final
+from typing import Any
 
 from mxnet_operator.api.conditions import in_a_line, job_state, terminal_message
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
@@ -19,13 +19,11 @@ from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_operator.report.document import scrolled, section, table
 
-_TICK: Final = 5.0
-
 Jobs = dict[Kind, list[dict[str, Any]]]
 
 
-async def all_jobs(client: Client, namespace: str | None) -> AsyncGenerator[list[dict[str, Any]]]:
-    """Yield the jobs of all kinds, in the words of v1, with each change and every five seconds.
+async def all_jobs(client: Client, namespace: str | None, tick: float) -> AsyncGenerator[list[dict[str, Any]]]:
+    """Yield the jobs of all kinds, in the words of v1, with each change and every `tick` seconds.
 
     Raises:
         ApiError, ApiUnavailable: those of kubeflow.org can't be watched.
@@ -52,7 +50,7 @@ async def all_jobs(client: Client, namespace: str | None) -> AsyncGenerator[list
             waiting = asyncio.create_task(changed.wait())
             unended = [task for task in watching.values() if not task.done() or task.exception()]
             try:
-                await asyncio.wait({waiting, *unended}, timeout=_TICK, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({waiting, *unended}, timeout=tick, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 waiting.cancel()
             for task in unended:

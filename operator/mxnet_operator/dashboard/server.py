@@ -56,7 +56,7 @@ _PAUSE: Final = 0.25
 _REDRAW: Final = 1.0
 """Seconds between two drawings of a page."""
 _TICK: Final = 5.0
-"""Seconds after which an unfinished job is drawn anew, as its time line grows."""
+"""Seconds after which what is unfinished is drawn anew: time lines grow, trainings progress."""
 
 
 def new_token() -> str:
@@ -158,7 +158,7 @@ class Dashboard:
         stream = await _Stream.open(request)
         async with (
             stream.until_outage(),
-            contextlib.aclosing(job_list.all_jobs(self._client, self._namespace)) as changes,
+            contextlib.aclosing(job_list.all_jobs(self._client, self._namespace, _TICK)) as changes,
         ):
             read, trainings = -_TICK, {}
             async for jobs in changes:
