@@ -47,8 +47,9 @@ class WatchedJobs:
 
     @property
     def keys(self) -> list[str]:
-        """Keys of all cached jobs."""
-        return [self._kind.job_key(job) for job in self.cache]
+        """Keys of all cached jobs, the new ones first."""
+        jobs = sorted(filter(None, map(self.cache.get, self.cache)), key=lambda job: bool(job.state))
+        return [self._kind.job_key(job.key) for job in jobs]
 
 
 class WatchedChildren:

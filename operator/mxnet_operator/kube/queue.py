@@ -3,7 +3,7 @@
 import asyncio
 import heapq
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final
 
@@ -15,6 +15,9 @@ DEFAULT_BACKOFF: Final = Backoff(first=0.1, longest=60.0)
 
 class WorkQueue:
     """Work queue as in controller-runtime, for one event loop; times are seconds on a monotonic clock.
+
+    Keys that are added because something changed come before those that are only looked at again, as in the priority
+    queue of controller-runtime.
 
     A key that is added while a worker processes it is queued again once the worker calls `done`. Taking a key drops its
     delayed re-add: the reconciliation decides anew when to requeue it.
@@ -31,6 +34,8 @@ class WorkQueue:
         self._clock = clock
         self._observer = observer or QueueObserver()
         self._ready: deque[str] = deque()
+        self._unhurried: OrderedDict[str, None] = OrderedDict()
+        """Queued keys that wait until no other key does."""
         self._wanted: dict[str, float] = {}
         """Keys that are queued or due, and since when."""
         self._working: dict[str, float] = {}
@@ -43,7 +48,7 @@ class WorkQueue:
 
     def __len__(self) -> int:
         """Return the number of keys that wait for a worker."""
-        return len(self._ready)
+        return len(self._ready) + len(self._unhurried)
 
     @property
     def working(self) -> int:
@@ -56,13 +61,26 @@ class WorkQueue:
 
     def add(self, key: str) -> None:
         """Queue the key."""
-        if key in self._wanted:
-            return
-        self._wanted[key] = self._clock()
-        self._observer.added()
-        if key not in self._working:
+        if key in self._unhurried:
+            del self._unhurried[key]
+            self._ready.append(key)
+        elif self._want(key):
             self._ready.append(key)
             self._wake_one()
+
+    def add_unhurried(self, key: str) -> None:
+        """Queue the key behind all keys that `add` has queued or will queue."""
+        if self._want(key):
+            self._unhurried[key] = None
+            self._wake_one()
+
+    def _want(self, key: str) -> bool:
+        """Note that the key is wanted; return whether it is to be queued now."""
+        if key in self._wanted:
+            return False
+        self._wanted[key] = self._clock()
+        self._observer.added()
+        return key not in self._working
 
     def add_after(self, key: str, delay: float) -> None:
         """Queue the key after `delay` seconds, unless it is queued earlier."""
@@ -89,7 +107,7 @@ class WorkQueue:
 
     async def get(self) -> str:
         """Wait for the next key; the caller must call `done` for it."""
-        while not self._ready:
+        while not len(self):
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             try:
@@ -98,7 +116,7 @@ class WorkQueue:
                 if waiter.done() and not waiter.cancelled():
                     self._wake_one()  # it was woken and can't work: somebody else should
                 raise
-        key = self._ready.popleft()
+        key = self._ready.popleft() if self._ready else self._unhurried.popitem(last=False)[0]
         now = self._clock()
         self._observer.taken(now - self._wanted.pop(key))
         self._working[key] = now
@@ -115,6 +133,7 @@ class WorkQueue:
     def clear(self) -> None:
         """Drop every key, delay and failure, except keys that workers process: they still call `done`."""
         self._ready.clear()
+        self._unhurried.clear()
         self._wanted.clear()
         self._failures.clear()
         self._due.clear()
