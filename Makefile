@@ -108,9 +108,11 @@ screenshots: $(VENV)/.installed ## Train on a local cluster and take the picture
 docs: $(VENV)/.docs ## Build the site of docs/ into site/, and fail on a link or an anchor that leads nowhere.
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --site-dir $(or $(SITE),site)
 
-$(VENV)/.docs: $(VENV)/.requirements requirements/docs.txt
+$(VENV)/.docs: $(VENV)/.requirements requirements/docs.txt $(wildcard requirements/docs-npm/*.json)
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(VENV)/docs
 	@$(BIN)/uv pip sync --quiet --python $(VENV)/docs/bin/python --compile-bytecode --require-hashes requirements/docs.txt
+	@cp requirements/docs-npm/*.json $(VENV)/docs
+	@npm ci --prefix $(VENV)/docs --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 .PHONY: sbom

@@ -1,4 +1,7 @@
-"""Hook of mkdocs: brings the pages of the repository's root into the site, and mends links that leave docs/.
+"""Hook of mkdocs: adds the pages of the repository's root and Mermaid to the site, and mends links that leave docs/.
+
+Material for MkDocs loads Mermaid from the network unless the page has loaded it already. Pages with a diagram load the
+site's own copy, which `make docs` installs from npm.
 
 Pages link by paths of the repository, which work where the repository is read. In the site such a link leads to the
 repository's host (`repo_url`), and is its text alone where none is set.
@@ -18,14 +21,25 @@ ROOT_PAGES: Final = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contrib
 """Pages beside docs/, and where they are in the site."""
 _PATHS: Final = {site: source for source, site in ROOT_PAGES.items()}
 _FENCED: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+MERMAID: Final = ROOT / ".venv" / "docs" / "node_modules" / "@mermaid-js" / "tiny" / "dist" / "mermaid.tiny.js"
+_MERMAID_PATH: Final = "assets/javascripts/mermaid.tiny.js"
 _LINK: Final = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the root."""
+    """Add the pages of the root, and Mermaid."""
     for source, site in ROOT_PAGES.items():
         files.append(File.generated(config, site, content=(ROOT / source).read_text(encoding="utf-8")))
+    files.append(File.generated(config, _MERMAID_PATH, abs_src_path=str(MERMAID)))
     return files
+
+
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Load the site's Mermaid on a page with a diagram."""
+    if 'class="mermaid"' not in html:
+        return html
+    path = posixpath.relpath(_MERMAID_PATH, page.url or ".")
+    return f'{html}<script src="{path}"></script>'
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: object) -> str:
