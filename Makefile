@@ -108,6 +108,11 @@ screenshots: $(VENV)/.installed ## Train on a local cluster and take the picture
 docs: $(VENV)/.docs ## Build the site of docs/ into site/, and fail on a link or an anchor that leads nowhere.
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --site-dir $(or $(SITE),site)
 
+.PHONY: docs-version
+docs-version: $(VENV)/.docs ## Commit the site as that of version VERSION (such as 0.1) to the branch gh-pages, beside the others.
+	@export NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/$(VENV)/docs/bin:$$PATH"; \
+	mike deploy --update-aliases "$(VERSION)" latest && mike set-default latest
+
 $(VENV)/.docs: $(VENV)/.requirements requirements/docs.txt $(wildcard requirements/docs-npm/*.json)
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(VENV)/docs
 	@$(BIN)/uv pip sync --quiet --python $(VENV)/docs/bin/python --compile-bytecode --require-hashes requirements/docs.txt
@@ -135,7 +140,7 @@ lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest version
 	@$(UV_LOCK) --upgrade -c requirements/dev.txt pyproject.toml --extra controller -o requirements/controller.txt
 	@echo 'hatchling>=1.27' | $(UV_LOCK) --upgrade -c requirements/dev.txt - -o requirements/build.txt
 	@echo 'cyclonedx-bom>=7' | $(UV_LOCK) --upgrade - -o requirements/sbom.txt
-	@echo 'mkdocs-material>=9.6' | $(UV_LOCK) --upgrade - -o requirements/docs.txt
+	@printf 'mkdocs-material>=9.6\nmike>=2.1\n' | $(UV_LOCK) --upgrade - -o requirements/docs.txt
 	@$(UV_LOCK) --upgrade tests/tools/kubeflow-training/requirements.in -o tests/tools/kubeflow-training/requirements.txt
 	@$(UV_LOCK) --upgrade pyproject.toml --extra argo tests/tools/hera-6/requirements.in -o tests/tools/hera-6/requirements.txt
 	@for each in tests/tools/airflow-*; do \

@@ -1,4 +1,4 @@
-"""The site of docs/ is built without a broken link or anchor, with every page in its navigation, and needs no network."""
+"""The site of docs/ has no broken link or anchor, has every page in its navigation, and needs no network."""
 
 import shutil
 import subprocess
