@@ -141,6 +141,7 @@ lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest version
 	@echo 'hatchling>=1.27' | $(UV_LOCK) --upgrade -c requirements/dev.txt - -o requirements/build.txt
 	@echo 'cyclonedx-bom>=7' | $(UV_LOCK) --upgrade - -o requirements/sbom.txt
 	@printf 'mkdocs-material>=9.6\nmike>=2.1\n' | $(UV_LOCK) --upgrade - -o requirements/docs.txt
+	@cd requirements/docs-npm && npm install --package-lock-only --omit-lockfile-registry-resolved --save-exact --silent @mermaid-js/tiny@11
 	@$(UV_LOCK) --upgrade tests/tools/kubeflow-training/requirements.in -o tests/tools/kubeflow-training/requirements.txt
 	@$(UV_LOCK) --upgrade pyproject.toml --extra argo tests/tools/hera-6/requirements.in -o tests/tools/hera-6/requirements.txt
 	@for each in tests/tools/airflow-*; do \
