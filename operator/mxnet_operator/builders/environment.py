@@ -5,6 +5,7 @@ mxnet` takes any role but worker for a server's and never returns.
 """
 
 import json
+from functools import lru_cache
 from typing import Any, Final
 
 from mxnet_operator.api import names
@@ -16,8 +17,6 @@ _LONGEST_VARIABLE: Final = 128 * 1024
 """Maximum bytes of one argument or variable, name and final NUL included (Linux: MAX_ARG_STRLEN), else E2BIG."""
 _REWRITTEN: Final = 64
 """Bytes left free: a local kubelet writes addresses in place of names, which may be a little longer."""
-_TASK: Final = 64
-"""Maximum bytes by which the values of two replicas differ: which one it is."""
 LONGEST_MX_CONFIG: Final = _LONGEST_VARIABLE - len(f"{_MX_CONFIG}=") - 1 - _REWRITTEN
 """Maximum bytes of MX_CONFIG's value, which is ASCII."""
 
@@ -31,10 +30,9 @@ def environment(job: MXJob, replica_type: str, index: int, attempt: int = 0) -> 
     """Return the environment variables of one replica of a job with defaults."""
     specs = job.spec.mx_replica_specs
     has_scheduler = _count(specs, names.SCHEDULER) > 0
-    mx_config_text = _mx_config_text(job, replica_type, index)
-    is_left_out = len(mx_config_text) > LONGEST_MX_CONFIG - _TASK and not has_mx_config(job)
+    common = _common_text(job)
     variables = {
-        **({} if is_left_out else {_MX_CONFIG: mx_config_text}),
+        **({_MX_CONFIG: _mx_config(common, replica_type, index)} if common else {}),
         "DMLC_PS_ROOT_PORT": str(port_of(specs[names.SCHEDULER]) if has_scheduler else 0),
         "DMLC_PS_ROOT_URI": names.replica_name(job.metadata.name, names.SCHEDULER, 0) if has_scheduler else "",
         "DMLC_NUM_SERVER": str(_count(specs, names.SERVER)),
@@ -73,34 +71,42 @@ def has_mx_config(job: MXJob) -> bool:
 
     It names every replica, so a job of many, or of long names, can exceed what Linux takes as one variable.
     """
-    specs = job.spec.mx_replica_specs
-    least = sum(
-        (spec.replicas or 0) * len(names.replica_name(job.metadata.name, other, 0)) for other, spec in specs.items()
+    return bool(_common_text(job))
+
+
+def _mx_config(common: str, replica_type: str, index: int) -> str:
+    """Return the value of MX_CONFIG: what all replicas of a job share, and the replica's own position."""
+    return f'{{{common},"task":{_json({"type": replica_type.lower(), "index": index})}}}'
+
+
+def _common_text(job: MXJob) -> str:
+    """Return what all values of MX_CONFIG in a job share; empty where the longest of them can't start."""
+    specs = job.spec.mx_replica_specs.items()
+    return _text_of(
+        job.metadata.name, tuple((name, each.replicas or 0, port_of(each), _key(each)) for name, each in specs)
     )
-    if least > LONGEST_MX_CONFIG:
-        return False
-    longest = max(specs, key=lambda other: len(other) + len(str(specs[other].replicas or 0)))
-    return len(_mx_config_text(job, longest, max(specs[longest].replicas or 0, 1) - 1)) <= LONGEST_MX_CONFIG
 
 
-def _mx_config_text(job: MXJob, replica_type: str, index: int) -> str:
-    return json.dumps(mx_config(job, replica_type, index), separators=(",", ":"))
+@lru_cache(maxsize=32)
+def _text_of(job: str, types: tuple[tuple[str, int, int, str], ...]) -> str:
+    """Return all addresses by type and the TVM keys by type, of types given by name, size, port and key.
 
-
-def mx_config(job: MXJob, replica_type: str, index: int) -> dict[str, Any]:
-    """Return the value of MX_CONFIG: all addresses by type, the TVM keys by type, and the replica's own position."""
-    specs = job.spec.mx_replica_specs
-    return {
-        "cluster": {
-            other.lower(): [
-                {"url": _address(job.metadata.name, other, position), "port": port_of(spec)}
-                for position in range(spec.replicas or 0)
-            ]
-            for other, spec in specs.items()
-        },
-        "labels": {other.lower(): _tuner_key(spec) for other, spec in specs.items()},
-        "task": {"type": replica_type.lower(), "index": index},
+    Built once for a job: it names every replica, and every replica gets it.
+    """
+    if sum(size * len(names.replica_name(job, each, 0)) for each, size, _, _ in types) > LONGEST_MX_CONFIG:
+        return ""
+    cluster = {
+        each.lower(): [{"url": _address(job, each, index), "port": port} for index in range(size)]
+        for each, size, port, _ in types
     }
+    labels = {each.lower(): key for each, _, _, key in types}
+    text = f'"cluster":{_json(cluster)},"labels":{_json(labels)}'
+    longest, size = max(((each, size) for each, size, _, _ in types), key=lambda both: len(both[0]) + len(str(both[1])))
+    return text if len(_mx_config(text, longest, max(size, 1) - 1)) <= LONGEST_MX_CONFIG else ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def port_of(spec: ReplicaSpec) -> int:
@@ -114,7 +120,7 @@ def _address(job: str, replica_type: str, index: int) -> str:
     return name if TYPES[replica_type].is_root else f"{name}.{names.subdomain(job)}"
 
 
-def _tuner_key(spec: ReplicaSpec) -> str:
+def _key(spec: ReplicaSpec) -> str:
     annotations = (spec.template.get("metadata") or {}).get("annotations") or {}
     return str(annotations.get(names.TUNER_KEY_ANNOTATION, ""))
 
