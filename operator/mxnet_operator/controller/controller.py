@@ -38,6 +38,8 @@ from mxnet_operator.plan import Policy
 
 DEFAULT_WORKERS: Final = 8
 """Maximum concurrent reconciliations, except ones that mostly wait for requests: they share one CPU."""
+REST_SECONDS: Final = 0.1
+"""Minimum seconds between two reconciliations of a job: the pods of a gang change together, with an event each."""
 _NOT_FOUND: Final = 404
 DISCOVERY_SECONDS: Final = 30.0
 """Interval of the check whether the CRD of a further kind is installed; one request for each that is not."""
@@ -82,7 +84,7 @@ class Controller:
         self._discovery_interval = discovery_interval
         self._fail_fast_hook = fail_fast_hook
         self._policy = policy
-        self.queue = WorkQueue(observer=self._observer)
+        self.queue = WorkQueue(observer=self._observer, rest=REST_SECONDS)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._requests = FairSemaphore()
         self._integrations = tuple(registered() if integrations is None else integrations)

@@ -19,8 +19,9 @@ class WorkQueue:
     Keys that are added because something changed come before those that are only looked at again, as in the priority
     queue of controller-runtime.
 
-    A key that is added while a worker processes it is queued again once the worker calls `done`. Taking a key drops its
-    delayed re-add: the reconciliation decides anew when to requeue it.
+    A key that is added while a worker processes it is queued again `rest` seconds after the worker calls `done`, so
+    that a burst of events costs one further reconciliation; a key that has rested is queued at once. Taking a key drops
+    its delayed re-add: the reconciliation decides anew when to requeue it.
     """
 
     def __init__(
@@ -28,11 +29,14 @@ class WorkQueue:
         backoff: Backoff = DEFAULT_BACKOFF,
         clock: Callable[[], float] = time.monotonic,
         observer: QueueObserver | None = None,
+        *,
+        rest: float = 0.0,
     ) -> None:
         """Create an empty queue; `backoff` is for `add_rate_limited`."""
         self._backoff = backoff
         self._clock = clock
         self._observer = observer or QueueObserver()
+        self._rest = rest
         self._ready: deque[str] = deque()
         self._unhurried: OrderedDict[str, None] = OrderedDict()
         """Queued keys that wait until no other key does."""
@@ -40,6 +44,8 @@ class WorkQueue:
         """Keys that are queued or due, and since when."""
         self._working: dict[str, float] = {}
         """Keys that workers process, and since when."""
+        self._resting: set[str] = set()
+        """Keys that were processed less than `rest` seconds ago."""
         self._failures: dict[str, int] = {}
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
@@ -80,7 +86,7 @@ class WorkQueue:
             return False
         self._wanted[key] = self._clock()
         self._observer.added()
-        return key not in self._working
+        return key not in self._working and key not in self._resting
 
     def add_after(self, key: str, delay: float) -> None:
         """Queue the key after `delay` seconds, unless it is queued earlier."""
@@ -126,6 +132,14 @@ class WorkQueue:
     def done(self, key: str) -> None:
         """Mark a key as processed by its worker."""
         self._observer.finished(self._clock() - self._working.pop(key))
+        self._resting.add(key)
+        if self._rest:
+            asyncio.get_running_loop().call_later(self._rest, self._has_rested, key)
+        else:
+            self._has_rested(key)
+
+    def _has_rested(self, key: str) -> None:
+        self._resting.discard(key)
         if key in self._wanted:
             self._ready.append(key)
             self._wake_one()
