@@ -34,21 +34,9 @@ class RecordingClient(Client):
         super().__init__(credentials, **options)
         self.writes: list[tuple[str, str]] = []
 
-    async def create(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        self.writes.append(("POST", path))
-        return await super().create(path, *args, **kwargs)
-
-    async def patch(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        self.writes.append(("PATCH", path))
-        return await super().patch(path, *args, **kwargs)
-
-    async def replace(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        self.writes.append(("PUT", path))
-        return await super().replace(path, *args, **kwargs)
-
-    async def delete(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        self.writes.append(("DELETE", path))
-        return await super().delete(path, *args, **kwargs)
+    async def _write(self, method: str, path: str, *args: Any, **kwargs: Any) -> Any:
+        self.writes.append((method, path))
+        return await super()._write(method, path, *args, **kwargs)
 
 
 def submitted(builder: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from mxnet_operator.controller.children import KINDS, ChildKind, Patch
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.fair_semaphore import FairSemaphore
+from mxnet_operator.integrations.child_kinds import StoredChild
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
@@ -160,8 +161,9 @@ class Executor:
                 manifest = self._decorated(job, manifest)
             warnings: list[str] = []
             try:
-                stored = await self._client.create(resource.path(job.metadata.namespace), manifest, warnings=warnings)
-                self._writes.record(job.metadata.key, resource, stored)
+                path = resource.path(job.metadata.namespace)
+                stored = await self._client.create_as(path, manifest, StoredChild, warnings=warnings)
+                self._writes.record(job.metadata.key, resource, stored.metadata.resource_version)
                 self._note_dropped(job, kind, stored, outcome)
             except ApiError as error:
                 if error.code == 409 and error.reason == "AlreadyExists":
@@ -189,7 +191,7 @@ class Executor:
             pod = kind.decorate(job, pod) if kind.decorate is not None else pod
         return pod
 
-    def _note_dropped(self, job: MXJob, created: ChildKind, stored: dict[str, Any], outcome: Outcome) -> None:
+    def _note_dropped(self, job: MXJob, created: ChildKind, stored: StoredChild, outcome: Outcome) -> None:
         """Record what the server dropped in silence: a field of a feature that is off there."""
         describe = [created.dropped] if created.rule else [kind.dropped_of_pod for kind in self._served()]
         for dropped in describe:
@@ -217,7 +219,7 @@ class Executor:
             return
         holder = holder_of_name(job, _attempt(manifest["metadata"]), found)
         if holder is Holder.THE_JOB:
-            self._writes.record(job.metadata.key, resource, {"metadata": metadata})
+            self._writes.record(job.metadata.key, resource, metadata.get("resourceVersion", ""))
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         if holder is Holder.ANOTHER:
@@ -290,11 +292,9 @@ class Executor:
         except KubeError as error:
             outcome.error = outcome.error or error
         else:
-            is_watched = type(action) in self._job_actions or has_watched_label(
-                (stored.get("metadata") or {}).get("labels")
-            )
-            if stored.get("kind") != "Status" and is_watched:
-                self._writes.record(job.metadata.key, resource, stored)
+            metadata = stored["metadata"]
+            if type(action) in self._job_actions or has_watched_label(metadata.get("labels")):
+                self._writes.record(job.metadata.key, resource, metadata.get("resourceVersion", ""))
             return True
         return False
 

@@ -24,9 +24,8 @@ class OwnWrites:
         self._clock = clock
         self._written: dict[str, dict[Resource, tuple[int, float]]] = {}
 
-    def record(self, job: str, resource: Resource, stored: Mapping[str, Any]) -> None:
-        """Record the object that a write returned; a Status, which deletions return, has no version."""
-        version = (stored.get("metadata") or {}).get("resourceVersion", "")
+    def record(self, job: str, resource: Resource, version: str) -> None:
+        """Record the version of the object that a write returned; empty for a Status, which deletions return."""
         if not version.isdecimal():
             return
         of_job = self._written.setdefault(job, {})

@@ -249,7 +249,7 @@ class Reconciler:
     async def _write(self, job: ObjectMeta, change: dict[str, Any]) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
         stored = await self._statuses.patch(self._client, self._resource, self._status_path(job.key), body)
-        self._writes.record(job.key, self._resource, stored)
+        self._writes.record(job.key, self._resource, stored.metadata.resource_version)
 
     def _status_path(self, key: str) -> str:
         namespace, _, name = key.partition("/")

@@ -18,6 +18,7 @@ from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.memory import JobMemory
 from mxnet_operator.controller.status_writer import OutdatedCRDError
+from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
@@ -96,11 +97,12 @@ class ReconcileErrors:
         status = {"conditions": msgspec.to_builtins(changed), "state": conditions.state_of(changed)}
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": status}
         try:
-            written = await self._client.patch(self._resource.path(job.namespace, job.name, "status"), body)
+            path = self._resource.path(job.namespace, job.name, "status")
+            written = await self._client.patch_as(path, body, Stored)
         except KubeError as error:
             log.info("the condition %s could not be written: %s", conditions.RECONCILE_ERROR, error, extra={"job": key})
         else:
-            self._writes.record(key, self._resource, written)
+            self._writes.record(key, self._resource, written.metadata.resource_version)
 
 
 def _conditions(status: Any) -> tuple[Condition, ...]:

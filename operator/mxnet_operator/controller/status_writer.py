@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 
 from mxnet_operator.api.types import MXJobStatus
+from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import Resource
@@ -33,7 +34,7 @@ class StatusWriter:
         """Create a writer that knows of no old CRD."""
         self._unknown: dict[Resource, dict[str, tuple[str, ...]]] = {}  # By kind and path, the fields that it lacks.
 
-    async def patch(self, client: Client, resource: Resource, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def patch(self, client: Client, resource: Resource, path: str, body: dict[str, Any]) -> Stored:
         """Patch the status at a path and return the job as it is stored; fields that only inform may be dropped.
 
         Raises:
@@ -41,7 +42,7 @@ class StatusWriter:
             KubeError: the server doesn't answer, or rejects the patch for another reason.
         """
         try:
-            stored = await client.patch(path, body, params=_STRICT)
+            stored = await client.patch_as(path, body, Stored, _STRICT)
         except ApiError as error:
             _, is_strict, fields = error.message.rpartition(_REJECTION)
             if not is_strict:
@@ -49,7 +50,7 @@ class StatusWriter:
             if unknown := tuple(sorted(DECISIVE.intersection(_UNKNOWN.findall(fields)))):
                 self._unknown.setdefault(resource, {})[path] = unknown
                 raise OutdatedCRDError(_words(resource, unknown)) from error
-            return await client.patch(path, body)
+            return await client.patch_as(path, body, Stored)
         self._unknown.pop(resource, None)
         return stored
 

@@ -8,6 +8,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildRule, ChildView
 from mxnet_operator.readers.metadata import Meta, job_of
@@ -34,6 +35,18 @@ class KindsState(msgspec.Struct, frozen=True, gc=False):
 
     state: Literal["Unknown", "Absent", "Served"]
     trouble: str = ""
+
+
+class StoredChild(Stored, frozen=True):
+    """Child as the server has stored it, in its reply to the creation."""
+
+    kind: str = ""
+    raw_spec: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="spec")
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Its spec, decoded when it is read, as few kinds need."""
+        return msgspec.json.decode(self.raw_spec, type=dict[str, Any] | None) or {}
 
 
 class Patch(msgspec.Struct, frozen=True):
@@ -69,9 +82,9 @@ class ChildKind(msgspec.Struct, frozen=True, kw_only=True):
     """
     decorate: Callable[[MXJob, dict[str, Any]], dict[str, Any]] | None = None
     """Function that adds to a pod's manifest where such objects exist: the name of the pod's group."""
-    dropped: Callable[[MXJob, dict[str, Any]], str] | None = None
+    dropped: Callable[[MXJob, StoredChild], str] | None = None
     """Function that describes what the server dropped from an object as it was stored; empty where it is whole."""
-    dropped_of_pod: Callable[[MXJob, dict[str, Any]], str] | None = None
+    dropped_of_pod: Callable[[MXJob, StoredChild], str] | None = None
     """Function that describes what the server dropped from a decorated pod; empty where it is whole."""
 
 

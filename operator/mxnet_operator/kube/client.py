@@ -148,7 +148,17 @@ class Client:
         shape: type[answers.Shape] = answers.Stored,
     ) -> dict[str, Any]:
         """POST an object; returns it as stored, or in another `shape` what is not stored: a review, a binding."""
-        return await self._write("POST", path, body, params, warnings, shape=shape)
+        return await self._write(
+            "POST", path, body, params, lambda answer: answers.document(answer, shape), warnings=warnings
+        )
+
+    async def create_as(
+        self, path: str, body: Any, as_a: type[T], *, warnings: MutableSequence[str] | None = None
+    ) -> T:
+        """POST an object; returns it as stored, decoded straight into a type."""
+        return await self._write(
+            "POST", path, body, None, lambda answer: answers.decoded(answer, as_a), warnings=warnings
+        )
 
     async def patch(
         self,
@@ -160,7 +170,13 @@ class Client:
         warnings: MutableSequence[str] | None = None,
     ) -> dict[str, Any]:
         """PATCH an object; returns it as stored."""
-        return await self._write("PATCH", path, body, params, warnings, content_type=content_type)
+        return await self._write("PATCH", path, body, params, _stored, warnings=warnings, content_type=content_type)
+
+    async def patch_as(self, path: str, body: Any, as_a: type[T], params: Params | None = None) -> T:
+        """PATCH an object by a merge patch; returns it as stored, decoded straight into a type."""
+        return await self._write(
+            "PATCH", path, body, params, lambda answer: answers.decoded(answer, as_a), content_type=MERGE_PATCH
+        )
 
     async def replace(
         self,
@@ -171,11 +187,13 @@ class Client:
         warnings: MutableSequence[str] | None = None,
     ) -> dict[str, Any]:
         """PUT an object; returns it as stored."""
-        return await self._write("PUT", path, body, params, warnings)
+        return await self._write("PUT", path, body, params, _stored, warnings=warnings)
 
     async def delete(self, path: str, body: Any = None, params: Params | None = None) -> dict[str, Any]:
         """DELETE an object, or all that match; `body` holds DeleteOptions. Returns the object or a Status."""
-        return await self._write("DELETE", path, body, params, None, shape=answers.AnyObject)
+        return await self._write(
+            "DELETE", path, body, params, lambda answer: answers.document(answer, answers.AnyObject)
+        )
 
     async def list(self, path: str, params: Params | None = None) -> dict[str, Any]:
         """GET a whole list: all its pages as one, with their common resourceVersion."""
@@ -254,11 +272,15 @@ class Client:
         path: str,
         body: Any,
         params: Params | None,
-        warnings: MutableSequence[str] | None,
+        decode: Callable[[bytes], T],
         *,
+        warnings: MutableSequence[str] | None = None,
         content_type: str = "application/json",
-        shape: type[answers.Shape] = answers.Stored,
-    ) -> dict[str, Any]:
+    ) -> T:
         data = None if body is None else msgspec.json.encode(body)
         request = Request(method, path, params or {}, data, content_type, self._may_write)
-        return await self._transport.request(request, lambda answer: answers.document(answer, shape), warnings=warnings)
+        return await self._transport.request(request, decode, warnings=warnings)
+
+
+def _stored(answer: bytes) -> dict[str, Any]:
+    return answers.document(answer, answers.Stored)

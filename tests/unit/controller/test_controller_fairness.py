@@ -42,10 +42,10 @@ class Gated(Client):
         super().__init__(credentials)
         self.gate = asyncio.Semaphore(0)
 
-    async def create(self, path, *args, **kwargs):
+    async def create_as(self, path, *args, **kwargs):
         if path == PODS:
             await self.gate.acquire()
-        return await super().create(path, *args, **kwargs)
+        return await super().create_as(path, *args, **kwargs)
 
 
 def workers(name, count):

@@ -15,6 +15,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.builders import build_pod
 from mxnet_operator.controller import discovery as discovery_module
+from mxnet_operator.integrations.child_kinds import StoredChild
 from mxnet_operator.integrations.gangs import (
     AUTO,
     NONE,
@@ -146,12 +147,19 @@ def test_no_name_is_without_a_meaning():
 
 def test_what_the_server_dropped_is_said_where_the_job_asked_for_it():
     backend = native("v1alpha2")
-    stored = {"kind": "PodGroup", "spec": {"disruptionMode": "Pod"}}
+    stored = stored_child("PodGroup", disruptionMode="Pod")
     assert "dropped priorityClassName high" in backend.dropped(job(), gang_of(job()), stored)
     plain = with_defaults(make_mxjob().worker(2).obj())
     assert backend.dropped(plain, gang_of(plain), stored) == ""
-    pod = {"metadata": {"name": "digits-worker-0"}, "spec": {}}
-    assert "placed one by one" in backend.dropped_of_pod(pod)
+    assert "placed one by one" in backend.dropped_of_pod(stored_child("Pod"))
+    assert backend.dropped_of_pod(stored_child("Pod", schedulingGroup={"podGroupName": "digits"})) == ""
+
+
+def stored_child(kind, **spec):
+    metadata = {"name": "digits-worker-0", "uid": "u", "resourceVersion": "7"}
+    return msgspec.json.decode(
+        msgspec.json.encode({"kind": kind, "metadata": metadata, "spec": spec}), type=StoredChild
+    )
 
 
 def group_as_stored(backend, **status):

@@ -132,9 +132,9 @@ def test_a_merge_patch_says_only_what_differs(old, new, patch):
 def test_a_write_is_unseen_until_the_cache_has_come_as_far():
     cache = Indexer()
     writes = OwnWrites({PODS: cache})
-    writes.record("a", PODS, {"metadata": {"resourceVersion": "7"}})
-    writes.record("a", PODS, {"metadata": {"resourceVersion": "9"}})
-    writes.record("a", PODS, {"metadata": {"resourceVersion": "8"}})
+    writes.record("a", PODS, "7")
+    writes.record("a", PODS, "9")
+    writes.record("a", PODS, "8")
     assert writes.unseen("b") == ""
     cache.advance("8")
     assert writes.unseen("a") == "pods at version 9"
@@ -144,8 +144,8 @@ def test_a_write_is_unseen_until_the_cache_has_come_as_far():
 
 def test_a_status_object_and_an_opaque_version_are_waited_for_by_nobody():
     writes = OwnWrites({PODS: Indexer()})
-    writes.record("a", PODS, {"kind": "Status"})
-    writes.record("a", PODS, {"metadata": {"resourceVersion": "opaque"}})
+    writes.record("a", PODS, "")
+    writes.record("a", PODS, "opaque")
     assert writes.unseen("a") == ""
 
 

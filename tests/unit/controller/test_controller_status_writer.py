@@ -70,7 +70,7 @@ class Server:
     def __init__(self, *fields):
         self.fields, self.stored = fields, []
 
-    async def patch(self, path, body, params=None):
+    async def patch_as(self, path, body, as_a, params=None):
         unknown = [f'unknown field "status.{field}"' for field in body["status"] if field not in self.fields]
         if unknown and params == {"fieldValidation": "Strict"}:
             why = f'patch: Invalid value: "{{...}}": strict decoding error: {", ".join(unknown)}'
@@ -111,7 +111,7 @@ async def test_a_crd_that_was_replaced_is_trusted_again():
 
 async def test_another_rejection_says_nothing_of_the_crd():
     class Rejecting:
-        async def patch(self, *_, **__):
+        async def patch_as(self, *_):
             raise ApiError(422, "Invalid", 'spec.jobMode: Invalid value: "unknown field \\"status.restarts\\""')
 
     statuses = StatusWriter()

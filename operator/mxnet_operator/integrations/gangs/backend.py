@@ -13,7 +13,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders.metadata import job_labels, owner_reference
-from mxnet_operator.integrations.child_kinds import Child, ChildKind, Patch, project_metadata
+from mxnet_operator.integrations.child_kinds import Child, ChildKind, Patch, StoredChild, project_metadata
 from mxnet_operator.integrations.gangs.gang import (
     PODGROUPS,
     WORKLOADS,
@@ -53,9 +53,9 @@ class GangBackend(msgspec.Struct, frozen=True, kw_only=True):
     """Whether pods may be created, by the status of their group."""
     describe: Callable[[dict[str, Any]], str] = lambda _: ""
     """The scheduler's words for why the group waits, by its status; empty where it says nothing."""
-    dropped: Callable[[MXJob, Gang, dict[str, Any]], str] = lambda *_: ""
+    dropped: Callable[[MXJob, Gang, StoredChild], str] = lambda *_: ""
     """Function that describes in a sentence what the server dropped in silence from an object as it was stored."""
-    dropped_of_pod: Callable[[dict[str, Any]], str] = lambda _: ""
+    dropped_of_pod: Callable[[StoredChild], str] = lambda _: ""
     """Function that describes in a sentence what the server dropped in silence from a decorated pod; empty where it is
     whole.
     """
@@ -147,11 +147,11 @@ def _group_kind(backend: GangBackend) -> ChildKind:
         gang = gang_of(job)
         return pod if gang is None else backend.decorate(job, gang, pod)
 
-    def dropped(job: MXJob, stored: dict[str, Any]) -> str:
+    def dropped(job: MXJob, stored: StoredChild) -> str:
         gang = gang_of(job)
         return "" if gang is None else backend.dropped(job, gang, stored)
 
-    def dropped_of_pod(job: MXJob, stored: dict[str, Any]) -> str:
+    def dropped_of_pod(job: MXJob, stored: StoredChild) -> str:
         return "" if gang_of(job) is None else backend.dropped_of_pod(stored)
 
     return ChildKind(

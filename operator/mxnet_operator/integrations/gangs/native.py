@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.integrations.child_kinds import StoredChild
 from mxnet_operator.integrations.gangs.backend import (
     GangBackend,
     condition_message,
@@ -76,11 +77,11 @@ def _describe(group: dict[str, Any]) -> str:
     return condition_message(group, _WAITS, "False")
 
 
-def _dropped(version: str, job: MXJob, gang: Gang, stored: dict[str, Any]) -> str:
+def _dropped(version: str, job: MXJob, gang: Gang, stored: StoredChild) -> str:
     """Without its feature gate WorkloadAwarePreemption the server drops priority and disruption mode."""
-    if stored.get("kind") != "PodGroup":
+    if stored.kind != "PodGroup":
         return ""
-    spec = stored.get("spec") or {}
+    spec = stored.spec
     if spec.get("disruptionMode") != _whole(version):
         log.info(
             "PodGroups keep no disruptionMode here: the scheduler preempts single pods, and the rest of a gang is then"
@@ -95,11 +96,11 @@ def _dropped(version: str, job: MXJob, gang: Gang, stored: dict[str, Any]) -> st
     return ""
 
 
-def _dropped_of_pod(pod: dict[str, Any]) -> str:
-    if "schedulingGroup" in (pod.get("spec") or {}):
+def _dropped_of_pod(pod: StoredChild) -> str:
+    if "schedulingGroup" in pod.spec:
         return ""
     return (
-        f"Pod {pod['metadata']['name']}: the API server dropped schedulingGroup, since its feature gate GenericWorkload"
+        f"Pod {pod.metadata.name}: the API server dropped schedulingGroup, since its feature gate GenericWorkload"
         " is off: the pods of the job are placed one by one"
     )
 
