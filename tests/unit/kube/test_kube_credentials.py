@@ -242,3 +242,15 @@ def test_threads_that_load_credentials_at_once_get_the_same_loaders() -> None:
         "assert len(set(map(id, Pool(8).map(load, range(8))))) == 1\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_what_only_oidc_needs_is_imported_when_a_token_is_refreshed() -> None:
+    script = (
+        "import sys\n"
+        "from mxnet_operator.kube.loader import loaders\n"
+        "loader = loaders().kube_config\n"
+        "assert 'requests_oauthlib' not in sys.modules\n"
+        "session = loader.OAuth2Session(client_id='a')\n"
+        "import requests_oauthlib; assert type(session) is requests_oauthlib.OAuth2Session\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
