@@ -2,11 +2,8 @@
 
 import asyncio
 import gzip
-from pathlib import Path
 
 from aiohttp import web
-from apiserver_fixtures import Api
-from faulty_proxy import FaultyProxy
 from scripted_api import Turn
 
 HTML = b"<!doctype html><html><body>Sign in to continue</body></html>"
@@ -94,30 +91,3 @@ ODD = {
     "hangs up": _hang_up,
     "no HTTP": _not_http,
 }
-
-
-class OddProxy(FaultyProxy):
-    """Answers each verb of each resource with something odd `times` times; after that everything is passed on."""
-
-    def __init__(self, api: Api, folder: Path, shift: int, times: int = 2) -> None:
-        super().__init__(api, folder)
-        self.shift, self.times = shift, times
-        self.given: dict[str, list[str]] = {}
-        """By verb and resource, the odd answers given so far."""
-
-    async def _relay(self, request: web.Request) -> web.StreamResponse:
-        asked = verb_of(request)
-        given = self.given.setdefault(asked, [])
-        if len(given) < self.times:
-            name = list(ODD)[(self.shift + 7 * list(self.given).index(asked) + len(given)) % len(ODD)]
-            given.append(name)
-            return await ODD[name](request)
-        return await super()._relay(request)
-
-
-def verb_of(request: web.Request) -> str:
-    """`GET pods`, `GET pod`, `WATCH pods`, `PATCH mxjobs/status`: what is asked of which resource."""
-    parts = request.path.strip("/").split("/")[2 if request.path.startswith("/api/") else 3 :]
-    named = parts[2:] if parts[:1] == ["namespaces"] and len(parts) > 2 else parts
-    what = "/".join([*named[:1], *named[2:]]) if named else "discovery"
-    return f"{'WATCH' if 'watch' in request.query else request.method} {what}{' NAME' if len(named) == 2 else ''}"
