@@ -10,7 +10,6 @@ import msgspec
 from simulator.draw import draw_setup, draw_steps
 from simulator.ending import settle, wrong_at_the_end
 from simulator.invariants import broken
-from simulator.remembered import remembering
 from simulator.schedule import Schedule, Step
 from simulator.truth import status_of
 from simulator.world import World, Write
@@ -77,6 +76,5 @@ def _runner() -> asyncio.Runner:
 
 
 def _in_loop(coroutine: Any) -> Result:
-    with remembering():
-        result: Result = _runner().run(coroutine)
+    result: Result = _runner().run(coroutine)
     return result
