@@ -129,7 +129,7 @@ def older(rng):
             "apiVersion": rng.choice(VERSIONS[:2]) if rng.random() < 0.9 else VERSIONS[2],
             "spec": mixed(rng, manifest(rng)["spec"]),
         }
-    if which < 0.3:
+    if which < 0.5:
         types = [each for each in ("scheduler", "server", "worker") if rng.random() > 0.1]
         types += ["Worker"] if rng.random() < 0.1 else []
         spec = mixed(rng, {"replicaSpecs": {each: replica_spec(rng) for each in types}})

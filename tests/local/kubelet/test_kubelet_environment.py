@@ -4,7 +4,7 @@ import pytest
 from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
 from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
-from mxnet_operator.kube.resources import CONFIGMAPS, SECRETS, SERVICES
+from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
 from mxnet_operator.local.images import BuildError, ImageError
 from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
@@ -134,40 +134,12 @@ async def test_a_missing_config_map_keeps_the_container_waiting_until_it_is_ther
     assert await node.log("set") == "rate=0.1\n"
 
 
-async def test_variables_come_from_secrets(node):
-    values = {"KEY": "k€y", "1ST": "x", "PATHS": "$(KEY)"}
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}, "stringData": values}
-    await node.client.create(SECRETS.path("default"), body | {"data": {"RAW": "/w=="}})
-    sources = [{"secretRef": {"name": "s3"}, "prefix": "S3_"}, {"secretRef": {"name": "none", "optional": True}}]
-    named = {
-        "PASSWORD": {"secretKeyRef": {"name": "s3", "key": "KEY"}},
-        "NONE": {"secretKeyRef": {"name": "s3", "key": "none", "optional": True}},
-        "NOTHING": {"secretKeyRef": {"name": "none", "key": "KEY", "optional": True}},
-    }
-    command = "echo $PASSWORD $S3_KEY $S3_PATHS ${NONE-unset} ${NOTHING-unset}; printf %s $S3_RAW | od -An -tx1"
-    await node.run("secret", command, env=named, container={"envFrom": sources})
-    assert await node.log("secret") == "k€y k€y $(KEY) unset unset\n ff\n"
-
-
-@pytest.mark.parametrize(
-    ("environment", "words"),
-    [
-        ({"env": {"KEY": {"secretKeyRef": {"name": "none", "key": "b"}}}}, 'secret "none" not found'),
-        ({"env": {"KEY": {"secretKeyRef": {"name": "s3", "key": "b"}}}}, "couldn't find key b in Secret default/s3"),
-        ({"container": {"envFrom": [{"secretRef": {"name": "none"}}]}}, 'secret "none" not found'),
-        ({"container": {"envFrom": [{"configMapRef": {"name": "none"}}]}}, 'configmap "none" not found'),
-        (
-            {"env": {"KEY": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}},
-            "valueFrom.fileKeyRef: the local cluster doesn't support this source",
-        ),
-    ],
-)
-async def test_a_variable_that_cannot_be_had_is_said(node, environment, words):
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}}
-    await node.client.create(SECRETS.path("default"), body)
-    await node.create(make_pod("secret", "true", **environment))
-    pod = await node.until("secret", waiting_reason, "said what it lacks")
-    assert state(statuses(pod)[0], "waiting")["message"] == words
+async def test_a_source_of_variables_that_the_cluster_lacks_is_said(node):
+    source = {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}
+    await node.create(make_pod("file", "true", env={"KEY": source}))
+    pod = await node.until("file", waiting_reason, "said what it lacks")
+    said = "valueFrom.fileKeyRef: the local cluster doesn't support this source"
+    assert state(statuses(pod)[0], "waiting")["message"] == said
 
 
 def waiting_reason(pod):

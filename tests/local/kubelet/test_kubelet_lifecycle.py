@@ -6,14 +6,6 @@ import pytest
 from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
 
-async def test_a_pod_that_exits_with_zero_has_succeeded(node):
-    pod = await node.run("fine", "echo hello")
-    assert pod["status"]["phase"] == "Succeeded"
-    assert terminated(pod)["exitCode"] == 0
-    assert terminated(pod)["reason"] == "Completed"
-    assert await node.log("fine") == "hello\n"
-
-
 @pytest.mark.parametrize(
     ("script", "code", "reason", "signal"),
     [
@@ -63,52 +55,12 @@ async def test_pods_have_different_addresses(node):
     assert len({pod["status"]["podIP"] for pod in pods}) == 3
 
 
-async def test_the_termination_message_is_what_the_script_wrote_to_dev_termination_log(node):
-    pod = await node.run("result", "printf '{\"accuracy\": 0.99}' > /dev/termination-log")
-    assert terminated(pod)["message"] == '{"accuracy": 0.99}'
-
-
-async def test_a_termination_message_is_cut_at_4096_bytes(node):
-    pod = await node.run("long", "head -c 5000 /dev/zero | tr '\\0' x > /dev/termination-log")
-    assert terminated(pod)["message"] == "x" * 4096
-
-
 async def test_the_last_log_lines_are_the_message_of_a_failure_that_wrote_none(node):
     fallback = {"terminationMessagePolicy": "FallbackToLogsOnError"}
     pod = await node.run("loud", "seq 1 100; echo reason >&2; exit 1", container=fallback)
     assert terminated(pod)["message"] == "".join(f"{number}\n" for number in range(22, 101)) + "reason\n"
     pod = await node.run("quiet", "echo fine", container=fallback)
     assert "message" not in terminated(pod)
-
-
-async def test_init_containers_run_first_one_after_the_other(node):
-    volume = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
-    initial = [
-        {
-            "name": name,
-            "image": IMAGE,
-            "command": ["sh", "-c", f"echo {name} >> /shared/order"],
-            **volume,
-        }
-        for name in ("first", "second")
-    ]
-    pod = await node.run(
-        "ordered",
-        "cat /shared/order",
-        container=volume,
-        initContainers=initial,
-        volumes=[{"name": "shared", "emptyDir": {}}],
-    )
-    assert await node.log("ordered", container="main") == "first\nsecond\n"
-    assert [each["ready"] for each in pod["status"]["initContainerStatuses"]] == [True, True]
-
-
-async def test_a_failing_init_container_fails_the_pod_before_it_runs(node):
-    initial = [{"name": "first", "image": IMAGE, "command": ["sh", "-c", "exit 4"]}]
-    pod = await node.run("doomed", "echo never", initContainers=initial)
-    assert pod["status"]["phase"] == "Failed"
-    assert pod["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 4
-    assert [state(each, "waiting") for each in statuses(pod)] == [{"reason": "PodInitializing"}]
 
 
 async def test_a_pod_runs_until_its_last_container_has_ended(node):

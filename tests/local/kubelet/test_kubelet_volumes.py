@@ -10,7 +10,7 @@ from kubelet_fixtures import IMAGE, make_pod, running_node, state, statuses
 from waiting import SECONDS
 
 from mxnet_operator.client.jobs import collections
-from mxnet_operator.kube.resources import CONFIGMAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
+from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS, SECRETS
 from mxnet_operator.local.kubelet.preparation import Paths
 
 PATHS = Paths({"/data": Path("/real/d"), "/data/in": Path("/real/i"), "/dev/termination-log": Path("/real/t")})
@@ -59,23 +59,6 @@ async def test_a_host_path_is_the_folder_itself_and_stays(node, tmp_path):
     assert await node.log("host") == f"{tmp_path}/kept\n"
     await node.delete("host")
     assert (tmp_path / "kept/result").read_text() == "1\n"
-
-
-async def test_a_config_map_is_a_folder_of_files(node):
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf"}, "data": {"a.txt": "A", "b.txt": "B"}}
-    await node.client.create(CONFIGMAPS.path("default"), body)
-    await node.run(
-        "files",
-        "cat /conf/a.txt /one/renamed; ls /one",
-        container={
-            "volumeMounts": [{"name": "all", "mountPath": "/conf"}, {"name": "some", "mountPath": "/one"}],
-        },
-        volumes=[
-            {"name": "all", "configMap": {"name": "conf"}},
-            {"name": "some", "configMap": {"name": "conf", "items": [{"key": "b.txt", "path": "renamed"}]}},
-        ],
-    )
-    assert await node.log("files") == "ABrenamed\n"
 
 
 async def test_the_path_within_a_volume_is_made_of_the_containers_variables(node, tmp_path):
