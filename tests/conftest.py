@@ -12,6 +12,5 @@ pytest_plugins = [
     "forked_mxjob",
     "cluster_fixtures",
     "control_plane_fixtures",
-    "real_node_fixtures",
     "fresh_seeds",
 ]

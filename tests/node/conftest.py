@@ -1,16 +1,27 @@
-"""Airflow and Argo at work on the node; marks the tests of this folder: each needs the node, built beforehand."""
+"""The node of a test run, with the controller deployed on it as an administrator would, and Airflow and Argo beside it.
 
-from collections.abc import Iterator
+Each test of this folder is marked: it needs the node, whose images are built beforehand.
+"""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from airflow_command import AirflowHome
+from deployment import MANIFESTS
+from kubernetes_programs import AWAITED, MissingProgramError, await_build
+from node_world import NodeWorld, had_or_refused
 from postgres import Postgres
+from progress import say
 from real_node import argo
-from real_node.node import RealNode
-from real_node_fixtures import NodeWorld, had_or_refused
+from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
+from real_node.node import RealNode, running, why_not
 
 TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
+IMAGES = (PAUSE, BUSYBOX, DIGITS, OPERATOR)
+_PREPARED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,6 +31,65 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.kubernetes("kubelet", "coredns"))
             item.add_marker(pytest.mark.node)
             item.add_marker(pytest.mark.exhaustive)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Build the images before the first test of the node, not on a test's clock."""
+    if item.get_closest_marker("node") and not item.session.stash.get(_PREPARED, False) and not why_not():
+        item.session.stash[_PREPARED] = True
+        markers = [marker for each in item.session.items for marker in each.iter_markers("node")]
+        images = dict.fromkeys([*IMAGES, *(image for marker in markers for image in marker.args)])
+        if os.environ.get(AWAITED):
+            await_build([image.program for image in images if image.program])
+        try:
+            archives([*images], lambda names: say(item.config, f"Building the images {names}: minutes, the first time"))
+        except MissingProgramError as error:  # the tests say it
+            say(item.config, str(error))
+    return (yield)
+
+
+@pytest.fixture(scope="package")
+def bare_node() -> Iterator[RealNode]:
+    """A running node."""
+    with had_or_refused():
+        if reason := why_not():
+            raise MissingProgramError(reason)
+        with running(archives(IMAGES)) as started:
+            yield started
+
+
+@pytest.fixture(scope="package")
+def node(bare_node: RealNode) -> RealNode:
+    """The node with the controller, whose Deployment is ready."""
+    bare_node.kubectl("apply", "-k", MANIFESTS / "overlays" / "standalone")
+    bare_node.rolled_out("mxnet-operator", "mxnet-operator")
+    return bare_node
+
+
+@pytest.fixture(scope="package")
+def new_name() -> Callable[[], str]:
+    """Names for namespaces, each a new one."""
+    numbers = itertools.count(1)
+    return lambda: f"test-{next(numbers)}"
+
+
+@pytest.fixture
+def world(node: RealNode, new_name: Callable[[], str]) -> Iterator[NodeWorld]:
+    """A namespace for the test, which goes with all that is in it."""
+    made = NodeWorld(node, new_name())
+    node.kubectl("create", "namespace", made.namespace)
+    node.wait("serviceaccount/default", "create", "--namespace", made.namespace)
+    yield made
+    node.kubectl("delete", "namespace", made.namespace, "--wait=false")
+
+
+@pytest.fixture
+def state(world: NodeWorld) -> Path:
+    """A folder of the node, which pods may see."""
+    folder = world.node.folder / world.namespace
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from deployment import locked
 from kubernetes_programs import MissingProgramError
+from node_world import had_or_refused
 from packaging.utils import canonicalize_name
 from real_node.images import (
     DIGITS,
@@ -30,7 +31,6 @@ from real_node.images import (
     run,
 )
 from real_node.node import why_not
-from real_node_fixtures import had_or_refused
 
 from mxnet_operator.local.images.lock import read_lock
 

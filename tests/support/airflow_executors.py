@@ -13,9 +13,9 @@ import pytest
 import yaml
 from airflow_server import PARTS, AirflowServer
 from cluster_fixtures import LocalCluster
+from debian import unpacked
 from kubernetes_programs import MissingProgramError
 from left_overs import folder_prefix
-from real_node.debian import unpacked
 from waiting import SECONDS, eventually
 
 from mxnet_operator.local.images import BASE_IMAGE

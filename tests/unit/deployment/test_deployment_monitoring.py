@@ -5,11 +5,11 @@ import os
 import re
 import subprocess
 
+import debian
 import pytest
 import yaml
 from deployment import MANIFESTS, one
 from kubernetes_programs import MissingProgramError
-from real_node import debian
 
 from mxnet_operator.controller.metrics import Metrics
 

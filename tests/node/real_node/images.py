@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import tenacity
+from debian import RELEASE, installed, unpacked
 from kubernetes_programs import ARGO, MissingProgramError, building, programs
 from left_overs import folder_prefix
 from waiting import BUILD
 
 from mxnet_operator.local.control_plane.programs import tools_cache
 from real_node.configuration import PAUSE_IMAGE
-from real_node.debian import RELEASE, installed, unpacked
 
 ROOT = Path(__file__).resolve().parents[3]
 RECIPES = ROOT / "tests" / "tools" / "node"

@@ -1,45 +1,20 @@
-"""The node of a test run, with the controller deployed on it as an administrator would: image and shipped manifests."""
+"""A namespace of a test's own on the node, and what a test does there."""
 
 import contextlib
-import itertools
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deployment import MANIFESTS
 from guarded_program import GuardedProgram
-from kubernetes_programs import AWAITED, MissingProgramError, await_build, kubectl
-from progress import say
-from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
-from real_node.node import RealNode, running, why_not
+from kubernetes_programs import MissingProgramError, kubectl
+from real_node.node import RealNode
 from waiting import MINUTES, SECONDS
 
 from mxnet_operator.api.conditions import TERMINAL
-
-IMAGES = (PAUSE, BUSYBOX, DIGITS, OPERATOR)
-
-
-_PREPARED = pytest.StashKey[bool]()
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Build the images before the first test of the node, not on a test's clock."""
-    if item.get_closest_marker("node") and not item.session.stash.get(_PREPARED, False) and not why_not():
-        item.session.stash[_PREPARED] = True
-        markers = [marker for each in item.session.items for marker in each.iter_markers("node")]
-        images = dict.fromkeys([*IMAGES, *(image for marker in markers for image in marker.args)])
-        if os.environ.get(AWAITED):
-            await_build([image.program for image in images if image.program])
-        try:
-            archives([*images], lambda names: say(item.config, f"Building the images {names}: minutes, the first time"))
-        except MissingProgramError as error:  # the tests say it
-            say(item.config, str(error))
-    return (yield)
 
 
 @contextlib.contextmanager
@@ -49,31 +24,6 @@ def had_or_refused() -> Iterator[None]:
         yield
     except MissingProgramError as error:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
-
-
-@pytest.fixture(scope="package")
-def bare_node() -> Iterator[RealNode]:
-    """A running node."""
-    with had_or_refused():
-        if reason := why_not():
-            raise MissingProgramError(reason)
-        with running(archives(IMAGES)) as started:
-            yield started
-
-
-@pytest.fixture(scope="package")
-def node(bare_node: RealNode) -> RealNode:
-    """The node with the controller, whose Deployment is ready."""
-    bare_node.kubectl("apply", "-k", MANIFESTS / "overlays" / "standalone")
-    bare_node.rolled_out("mxnet-operator", "mxnet-operator")
-    return bare_node
-
-
-@pytest.fixture(scope="package")
-def new_name() -> Callable[[], str]:
-    """Names for namespaces, each a new one."""
-    numbers = itertools.count(1)
-    return lambda: f"test-{next(numbers)}"
 
 
 class NodeWorld:
@@ -147,21 +97,3 @@ class NodeWorld:
         """A job's pods by their names."""
         items = self.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]
         return {each["metadata"]["name"]: each for each in items}
-
-
-@pytest.fixture
-def world(node: RealNode, new_name: Callable[[], str]) -> Iterator[NodeWorld]:
-    """A namespace for the test, which goes with all that is in it."""
-    made = NodeWorld(node, new_name())
-    node.kubectl("create", "namespace", made.namespace)
-    node.wait("serviceaccount/default", "create", "--namespace", made.namespace)
-    yield made
-    node.kubectl("delete", "namespace", made.namespace, "--wait=false")
-
-
-@pytest.fixture
-def state(world: NodeWorld) -> Path:
-    """A folder of the node, which pods may see."""
-    folder = world.node.folder / world.namespace
-    folder.mkdir()
-    return folder

@@ -13,18 +13,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from debian import unpacked
 from kubernetes_programs import kubectl, programs
 from left_overs import folder_prefix, remove_cgroups
 from waiting import MINUTES, SECONDS
 
 from real_node import configuration, logind
-from real_node.debian import unpacked
 from real_node.first_process import NODE, Configuration, cgroups, disk
 from real_node.images import Archive
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "coredns")
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _FROM_DEBIAN = ("containerd",)
+_TESTS = Path(__file__).resolve().parents[2]
+_IMPORTED_FROM = (str(_TESTS / "node"), str(_TESTS / "support"))
+"""What is on the path of `first_process`."""
 
 
 class RealNodeError(Exception):
@@ -201,7 +204,7 @@ def running(archives: Sequence[Archive]) -> Iterator[RealNode]:
                 *("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child=KILL"),
                 *(sys.executable, "-m", "real_node.first_process", json.dumps(dataclasses.asdict(told))),
             ],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PATH": _path()},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_IMPORTED_FROM), "PATH": _path()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
