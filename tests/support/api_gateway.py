@@ -3,14 +3,11 @@
 Everything that passes is answered by the API behind it, ours or a real one.
 """
 
-import asyncio
 import base64
 import json
 import ssl
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,8 @@ import aiohttp
 import trustme
 import yaml
 from aiohttp import web
-from served_requests import served_requests
-from waiting import MOMENT
+from kubeconfigs import write_kubeconfig
+from served_requests import in_thread, served_requests
 
 Forward = Callable[[], Awaitable[web.StreamResponse]]
 Handler = Callable[["Asked", Forward], Awaitable[web.StreamResponse | None]]
@@ -63,26 +60,7 @@ class Gateway:
 
     def use_token(self, token: str) -> None:
         """Write the kubeconfig with this token."""
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "test",
-            "clusters": [
-                {
-                    "name": "test",
-                    "cluster": {
-                        "server": f"https://127.0.0.1:{self.port}",
-                        "certificate-authority": str(self.folder / "ca.pem"),
-                    },
-                }
-            ],
-            "users": [{"name": "test", "user": {"token": token}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        }
-        fresh = self.kubeconfig.with_suffix(".new")
-        fresh.write_text(yaml.safe_dump(config))
-        fresh.chmod(0o600)
-        fresh.replace(self.kubeconfig)
+        write_kubeconfig(self.kubeconfig, f"https://127.0.0.1:{self.port}", token, self.folder / "ca.pem")
 
     def rotate(self, token: str) -> None:
         """From now on only this token is accepted, and the kubeconfig has it."""
@@ -103,28 +81,8 @@ def refusal(code: int, reason: str, message: str) -> web.Response:
 @contextmanager
 def gateway_to(kubeconfig: Path, folder: Path) -> Iterator[Gateway]:
     """A gate on loopback before the cluster that a kubeconfig leads to, on an event loop of its own."""
-    gateway = Gateway(folder, kubeconfig)
-    started: Future[None] = Future()
-    loop, stop = asyncio.new_event_loop(), asyncio.Event()
-
-    def run() -> None:
-        try:
-            loop.run_until_complete(_serve(gateway, started, stop))
-        except BaseException as e:
-            if not started.done():
-                started.set_exception(e)
-            raise
-        finally:
-            loop.close()
-
-    thread = threading.Thread(target=run, name="gateway")
-    thread.start()
-    try:
-        started.result(MOMENT)
+    with in_thread(_served(Gateway(folder, kubeconfig))) as gateway:
         yield gateway
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(MOMENT)
 
 
 class Sessions:
@@ -149,7 +107,8 @@ class Sessions:
             await session.close()
 
 
-async def _serve(gateway: Gateway, started: "Future[None]", stop: asyncio.Event) -> None:
+@asynccontextmanager
+async def _served(gateway: Gateway) -> AsyncIterator[Gateway]:
     sessions = Sessions()
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -158,8 +117,7 @@ async def _serve(gateway: Gateway, started: "Future[None]", stop: asyncio.Event)
     async with served_requests(handle, _identity(gateway.folder)) as port:
         gateway.port = port
         gateway.use_token(next(iter(gateway.tokens)))
-        started.set_result(None)
-        await stop.wait()
+        yield gateway
     await sessions.close()
 
 

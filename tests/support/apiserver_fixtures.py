@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 import trustme
-import yaml
+from kubeconfigs import write_kubeconfig
 from waiting import SECONDS, patience
 
 from mxnet_operator.api.definitions import definitions
@@ -171,30 +171,6 @@ class RunningServer:
         return {"HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig), "PATH": os.environ["PATH"], "LC_ALL": "C"}
 
 
-def write_kubeconfig(path: Path, port: int, token: str, certificate: Path) -> None:
-    path.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "test",
-                "clusters": [
-                    {
-                        "name": "test",
-                        "cluster": {
-                            "server": f"https://127.0.0.1:{port}",
-                            "certificate-authority": str(certificate),
-                        },
-                    }
-                ],
-                "users": [{"name": "test", "user": {"token": token}}],
-                "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "default"}}],
-            }
-        )
-    )
-    path.chmod(0o600)
-
-
 @asynccontextmanager
 async def running_server(
     folder: Path, *, crds: Any = None, log_source: Any = None, **options: Any
@@ -208,7 +184,7 @@ async def running_server(
     server = ApiServer(definitions() if crds is None else crds, TOKEN, log_source, **options)
     port = await server.start(context)
     kubeconfig = folder / "kubeconfig"
-    write_kubeconfig(kubeconfig, port, TOKEN, certificate)
+    write_kubeconfig(kubeconfig, f"https://127.0.0.1:{port}", TOKEN, certificate)
     trust = ssl.create_default_context(cafile=str(certificate))
     try:
         async with aiohttp.ClientSession(

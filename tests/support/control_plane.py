@@ -11,6 +11,7 @@ from typing import Any
 
 import trustme
 import yaml
+from kubeconfigs import write_kubeconfig
 from waiting import SECONDS
 
 from mxnet_operator.local.control_plane import server
@@ -64,19 +65,7 @@ class Server(server.Server):
     def kubeconfig(self, user: str = ADMIN, token: str | None = None) -> Path:
         """A kubeconfig for one of USERS, or for whoever has the token."""
         path = self.folder / f"{user}.kubeconfig"
-        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "test",
-            "clusters": [{"name": "test", "cluster": cluster}],
-            "users": [{"name": user, "user": {"token": token or self.tokens[user]}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user, "namespace": "default"}}],
-        }
-        fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        fresh.write_text(yaml.safe_dump(config))
-        fresh.chmod(0o600)
-        fresh.replace(path)  # a program that another test has started may be reading it
+        write_kubeconfig(path, self.url, token or self.tokens[user], self.authority)
         return path
 
     def kubelet_context(self) -> ssl.SSLContext:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
-import yaml
 from aiohttp import web
 from apiserver_fixtures import Api
+from kubeconfigs import write_kubeconfig
 from served_requests import passed_on_headers, served_requests
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -58,7 +58,7 @@ class FaultyProxy:
         """The proxy with a free port and a kubeconfig that leads to it."""
         async with served_requests(self._relay) as port:
             self.kubeconfig = self.folder / f"proxy-{port}.kubeconfig"
-            self._write_kubeconfig(port)
+            write_kubeconfig(self.kubeconfig, f"http://127.0.0.1:{port}", self.api.token)
             yield self
 
     def cut(self) -> None:
@@ -66,17 +66,6 @@ class FaultyProxy:
         self.open.clear()
         for transport in self._streams:
             transport.abort()
-
-    def _write_kubeconfig(self, port: int) -> None:
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-            "users": [{"name": "test", "user": {"token": self.api.token}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        }
-        self.kubeconfig.write_text(yaml.safe_dump(config))
 
     async def _relay(self, request: web.Request) -> web.StreamResponse:
         controller = self._controller

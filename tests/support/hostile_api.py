@@ -3,14 +3,14 @@
 import asyncio
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from waiting import MOMENT
+from kubeconfigs import write_kubeconfig
+from served_requests import in_thread, served_requests
 
 _JUNK = (
     "\x1b]52;c;Y2xpcA==\x07 \x1b]0;title\x07 \x1b[2J \x1b[1A\x1b[2K \x1b[31;8m \x1bP1$r\x1b\\ "
@@ -144,31 +144,6 @@ class HostileApi:
     @contextmanager
     def serving(self) -> Iterator[Path]:
         """Serve, in a thread; the kubeconfig to be used."""
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_forever, daemon=True)
-        thread.start()
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self.answer)
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
-
-        async def start() -> None:
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-
-        asyncio.run_coroutine_threadsafe(start(), loop).result(MOMENT)
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{runner.addresses[0][1]}"}}],
-            "users": [{"name": "u", "user": {"token": "t"}}],
-        }
-        self._kubeconfig.write_text(json.dumps(config))
-        try:
+        with in_thread(served_requests(self.answer)) as port:
+            write_kubeconfig(self._kubeconfig, f"http://127.0.0.1:{port}", "t")
             yield self._kubeconfig
-        finally:
-            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(MOMENT)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()

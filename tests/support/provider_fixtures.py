@@ -5,11 +5,10 @@ import functools
 import importlib
 import json
 import re
-import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,8 @@ from airflow.sdk.exceptions import TaskDeferred
 from airflow.triggers.base import BaseTrigger
 from apiserver_fixtures import RunningServer, running_server
 from kubernetes import client
-from waiting import MOMENT, SECONDS, eventually
+from served_requests import in_thread
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
@@ -33,35 +33,9 @@ from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 STAMP = "2026-11-21T12:00:00Z"
 
 
-@contextmanager
-def server_in_thread(folder: Path, log_source: LogSource | None = None) -> Iterator[RunningServer]:
+def server_in_thread(folder: Path, log_source: LogSource | None = None) -> AbstractContextManager[RunningServer]:
     """The local API server on an event loop of its own, for clients that block."""
-    started: Future[RunningServer] = Future()
-    loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
-
-    async def serve() -> None:
-        async with running_server(folder, log_source=log_source) as running:
-            started.set_result(running)
-            await stop.wait()
-
-    def run() -> None:
-        try:
-            loop.run_until_complete(serve())
-        except BaseException as e:
-            if not started.done():
-                started.set_exception(e)
-            raise
-        finally:
-            loop.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield started.result(MOMENT)
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(MOMENT)
+    return in_thread(running_server(folder, log_source=log_source))
 
 
 def stored(value: Any) -> Any:

@@ -2,10 +2,16 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import TypeVar
 
 from aiohttp import web
+from waiting import MOMENT
+
+T = TypeVar("T")
 
 LARGEST_BODY = 2**24
 """Bytes."""
@@ -36,3 +42,33 @@ async def served_requests(
     finally:
         await runner.cleanup()
         await asyncio.sleep(0)  # connections are closed in the loop's next turn
+
+
+@contextmanager
+def in_thread(server: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """What an asynchronous context yields, on an event loop of its own: a server for clients that block."""
+    started: Future[T] = Future()
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+
+    async def serve() -> None:
+        async with server as given:
+            started.set_result(given)
+            await stop.wait()
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(serve())
+        except BaseException as e:
+            if not started.done():
+                started.set_exception(e)
+            raise
+        finally:
+            loop.close()
+
+    thread = threading.Thread(target=run, name="server")
+    thread.start()
+    try:
+        yield started.result(MOMENT)
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(MOMENT)

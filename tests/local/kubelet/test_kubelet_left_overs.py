@@ -7,7 +7,9 @@ import select
 import time
 import uuid
 
-from apiserver_fixtures import running_server, write_kubeconfig
+from api_outage import Outage
+from apiserver_fixtures import running_server
+from kubeconfigs import write_kubeconfig
 from kubelet_fixtures import make_pod, running_kubelet, running_node, terminated
 
 
@@ -52,61 +54,20 @@ async def test_a_pod_that_an_earlier_kubelet_ran_has_failed_and_keeps_its_addres
 
 
 async def test_pods_run_on_while_the_api_server_is_away_and_their_end_is_told_when_it_is_back(tmp_path):
-    async with running_server(tmp_path) as server, Wire(server.port) as wire:
-        kubeconfig = tmp_path / "kubeconfig-by-wire"
-        write_kubeconfig(kubeconfig, wire.port, server.token, server.certificate)
+    async with running_server(tmp_path) as server, Outage(f"https://127.0.0.1:{server.port}").served() as front:
+        kubeconfig = tmp_path / "kubeconfig-by-front"
+        write_kubeconfig(kubeconfig, front.url, server.token, server.certificate)
         async with running_kubelet(server, tmp_path, kubeconfig=kubeconfig) as node:
             await node.create(make_pod("steady", "mkfifo pipe; echo ready; read line < pipe; exit 5"))
             pod = await node.running("steady")
             await node.until_log("steady", "ready")
             [process] = node.processes()
             ended = os.pidfd_open(process)
-            await wire.cut()
+            await front.go()
             pipe = node.folder / pod["metadata"]["uid"] / "containers/main/workspace/pipe"
             await asyncio.to_thread(pipe.write_text, "go\n")
             await asyncio.to_thread(select.select, [ended], [], [], 20)
             os.close(ended)
             assert (await node.get("steady"))["status"]["phase"] == "Running"
-            await wire.mend()
+            await front.come_back()
             assert terminated(await node.ended("steady"))["exitCode"] == 5
-
-
-class Wire:
-    """A TCP connection to a server that can be cut."""
-
-    def __init__(self, target):
-        self._target = target
-        self._writers = set()
-        self.port = 0
-
-    async def __aenter__(self):
-        await self.mend()
-        return self
-
-    async def __aexit__(self, *error):
-        await self.cut()
-
-    async def mend(self):
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def cut(self):
-        self._server.close()
-        for writer in list(self._writers):
-            writer.transport.abort()
-
-    async def _connected(self, reader, writer):
-        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._target)
-        await asyncio.gather(self._pump(reader, there_writer), self._pump(there_reader, writer))
-
-    async def _pump(self, reader, writer):
-        self._writers.add(writer)
-        try:
-            while data := await reader.read(65536):
-                writer.write(data)
-                await writer.drain()
-        except ConnectionError:
-            pass
-        finally:
-            self._writers.discard(writer)
-            writer.close()
