@@ -36,14 +36,6 @@ async def finished(world):
     return await world.state("digits", "Succeeded")
 
 
-async def test_a_job_gets_its_services_and_pods_which_it_owns(world):
-    job = await world.submit(gang())
-    pods = await world.pods(5)
-    assert await world.names(SERVICES) == ["digits-mx", "digits-scheduler-0"]
-    assert {pod["metadata"]["ownerReferences"][0]["uid"] for pod in pods.values()} == {job["metadata"]["uid"]}
-    await world.state("digits", "Created")
-
-
 async def test_a_job_of_n_pods_takes_at_most_n_plus_8_writes(world, kubernetes):
     await finished(world)
     assert (await world.event("MXJobSucceeded"))["type"] == "Normal"
@@ -63,24 +55,6 @@ async def test_a_deleted_job_takes_everything_along(world):
     (await world.api.delete(world.path(f"{JOBS}/digits"), {"propagationPolicy": "Background"})).ok()
     for path in (JOBS, PODS, SERVICES):
         await world.emptied(path)
-
-
-async def test_a_worker_that_fails_fails_the_job_with_its_words(world):
-    await world.submit(gang())
-    pods = await world.pods(5)
-    await world.move(pods, "Running")
-    await world.state("digits", "Running")
-    await world.move(["digits-worker-1"], "Failed", exit_code=3, message="no such file: data.npz")
-    job = await world.state("digits", "Failed")
-    message = job["status"]["conditions"][-1]["message"]
-    assert all(word in message for word in ("worker-1", "code 3", "no such file: data.npz")), message
-
-
-async def test_a_finished_job_is_still_there_when_a_controller_starts_anew(world):
-    job = await finished(world)
-    await world.stop()
-    await world.start()
-    assert (await world.state("digits", "Succeeded"))["metadata"]["uid"] == job["metadata"]["uid"]
 
 
 async def test_a_quota_shows_in_the_jobs_condition_in_the_servers_words_until_it_allows_the_pods(world):

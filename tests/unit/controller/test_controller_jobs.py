@@ -1,12 +1,9 @@
 """The controller on the local API server: what becomes of jobs whose pods a test moves through their phases."""
 
-import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
 
 from mxnet_operator.api import names
-from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.local.apiserver import validation
 
 
 async def test_a_job_gets_its_services_and_pods_which_it_owns(tmp_path):
@@ -21,15 +18,6 @@ async def test_a_job_gets_its_services_and_pods_which_it_owns(tmp_path):
         owners = {pod["metadata"]["ownerReferences"][0]["uid"] for pod in pods.values()}
         assert owners == {job["metadata"]["uid"]}
         await w.state("digits", "Created")
-
-
-async def test_services_are_made_before_pods(tmp_path):
-    async with world(tmp_path) as w:
-        await w.submit(gang())
-        await w.pods(5)
-        collections = [path.rsplit("/", 1)[1] for _, path in w.writes]
-        assert collections[:2] == ["services", "services"]
-        assert set(collections[2:7]) == {"pods"}
 
 
 async def test_a_job_whose_pods_succeed_succeeds_within_the_budget_of_writes(tmp_path):
@@ -78,39 +66,6 @@ async def test_a_deleted_job_takes_its_children_along_and_they_do_not_come_back(
         await w.submit(gang("next"))
         await w.state("next", "Created")
         assert all(name.startswith("next-") for name in await w.pods(5))
-
-
-async def test_a_restarted_controller_goes_on_where_the_last_one_stopped(tmp_path):
-    async with world(tmp_path) as w:
-        await w.submit(gang())
-        pods = await w.pods(5)
-        await w.state("digits", "Created")
-        await w.stop()
-        before = {name: pod["metadata"]["uid"] for name, pod in pods.items()}
-        await w.run_to_success(pods)
-        await w.start()
-        await w.state("digits", "Succeeded")
-        after = (await w.api.get(PODS)).ok()["items"]
-        assert {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in after} == before
-        assert len(w.writes) <= 5 + 8
-
-
-async def test_jobs_that_need_nothing_cost_no_writes(tmp_path):
-    async with world(tmp_path) as w:
-        await w.submit(gang("done"))
-        await w.run_to_success(await w.pods(5))
-        await w.state("done", "Succeeded")
-        await w.event("MXJobSucceeded")
-        await w.submit(gang("waiting"))
-        await w.state("waiting", "Created")
-        await w.stop()
-        w.writes.clear()
-        await w.start(workers=1)  # looks at both jobs again, and at `done` once more because it changes:
-        (await w.api.merge(f"{JOBS}/done", {"metadata": {"annotations": {"a": "b"}}})).ok()
-        await w.submit(gang("last"))  # with one worker, jobs are looked at in turn
-        await w.state("last", "Created")
-        assert [write for write in w.writes if "/last" not in write[1] and write[0] != "POST"] == []
-        assert len([write for write in w.writes if write[0] == "POST"]) == 7
 
 
 async def test_a_pod_of_somebody_else_under_our_name_is_left_alone_and_told_of(tmp_path):
@@ -174,38 +129,6 @@ async def test_what_the_server_warns_of_becomes_an_event(tmp_path):
         await w.submit(submitted(make_mxjob("odd").worker(2).template(names.WORKER, bogus=1)))
         assert "bogus" in (await w.event("ServerWarning"))["message"]
         await w.pods(2)
-
-
-def lax_crd():
-    """The CRD of an older release, which took anything."""
-    crd = custom_resource_definition()
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
-    return crd
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"jobMode": 3}, "spec.jobMode"),
-        ({"mxReplicaSpecs": {"Worker": {"replicas": "two"}}}, "spec.mxReplicaSpecs.Worker.replicas"),
-        ({"mxReplicaSpecs": {}}, "at least one replica"),
-    ],
-)
-async def test_a_stored_job_that_is_not_valid_fails_with_the_reason_and_stops_nobody(
-    tmp_path, change, says, monkeypatch
-):
-    monkeypatch.setattr(validation, "RULES", {})
-    async with world(tmp_path, crds=[lax_crd()]) as w:
-        bad = gang("bad")
-        bad["spec"].update(change)
-        await w.submit(bad)
-        job = await w.state("bad", "Failed")
-        assert says in job["status"]["conditions"][-1]["message"]
-        assert says in (await w.event("MXJobFailedValidation"))["message"]
-        await w.submit(gang("good"))
-        await w.state("good", "Created")
-        assert len(await w.names(PODS)) == 5
 
 
 async def test_a_controller_of_one_namespace_leaves_the_others_alone(tmp_path):

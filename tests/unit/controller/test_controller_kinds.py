@@ -1,18 +1,15 @@
 """The controller and the four kinds: each is run where its CRD is installed, and none is taken for another."""
 
-import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
 from controller_fixtures import JOBS, PODS, SERVICES, world
 from older_jobs import FORMATS, kind_of_format, older_job
-from waiting import MOMENT, until
 
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
-from mxnet_operator.api.job_formats import format_of, status_from_wire
-from mxnet_operator.api.kinds import ALL, MXJOB
+from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.health import Health
 from mxnet_operator.plan import Policy
@@ -64,24 +61,6 @@ async def test_a_job_of_each_format_runs_to_its_end_owns_its_pods_and_takes_them
         (await w.api.delete(f"{path_of(kind)}/digits", {"propagationPolicy": "Background"})).ok()
         await w.pods(0)
         await w.eventually(SERVICES, lambda services: not services)
-
-
-@pytest.mark.parametrize(
-    ("job_format", "words"),
-    [
-        ("v1beta1", {"mxReplicaStatuses"}),
-        ("v1alpha1", {"phase", "replicaStatuses", "RuntimeId"}),
-        ("fioravanzo", {"phase", "replicaStatuses", "RuntimeId"}),
-        ("mlkube", {"phase", "replicaStatuses", "RuntimeId"}),
-    ],
-)
-async def test_a_status_has_the_words_of_its_format(tmp_path, job_format, words):
-    async with every_kind(tmp_path) as w:
-        await w.submit(older_job(job_format, "digits"), created_at(job_format))
-        await w.run_to_success(await w.pods(4))
-        job = await has_state(w, kind_of_format(job_format), "digits", "Succeeded")
-        assert words <= job["status"].keys()
-        assert status_from_wire(format_of(job), job["status"]).completed_indexes["Scheduler"] == "0"
 
 
 def phase(jobs):
@@ -137,12 +116,6 @@ async def test_a_kind_whose_crd_is_absent_is_no_error_and_waited_for_by_nobody(t
         assert await Health(w.controller, w.client).readiness() == ""
         await w.submit(older_job("v1", "digits"), created_at("v1"))
         await w.pods(4)
-
-
-async def test_a_controller_that_only_stands_by_knows_the_jobs_of_every_kind(tmp_path):
-    async with every_kind(tmp_path) as w:
-        async with asyncio.timeout(MOMENT):
-            await until(lambda: len([r for r in w.controller.reflectors if r.synced.is_set()]) == len(ALL) + 2)
 
 
 async def test_a_controller_of_one_namespace_runs_its_jobs_of_every_kind_and_no_others(tmp_path):

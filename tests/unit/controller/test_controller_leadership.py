@@ -4,8 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from builders import make_mxjob
-from controller_fixtures import EVENTS, JOBS, PODS, ControllerWorld, RecordingClient, gang, submitted, world
+from controller_fixtures import EVENTS, PODS, ControllerWorld, RecordingClient, gang, world
 from waiting import MOMENT, until
 
 from mxnet_operator.controller.controller import Controller
@@ -126,43 +125,6 @@ async def test_a_standby_goes_on_where_a_leader_stopped_without_making_anything_
         assert len(a.client.jobs_writes) + len(b.client.jobs_writes) <= 5 + 8
         told = [ev["reason"] for ev in (await e.api.get(EVENTS)).ok()["items"]]
         assert len(told) == len(set(told))
-
-
-async def test_what_happened_while_nobody_led_is_made_up_for(tmp_path):
-    async with election(tmp_path) as e:
-        a = await e.join("a")
-        await e.led_by("a")
-        await e.submit(gang("one"))
-        await e.state("one", "Created")
-        a.client.away = True  # it can't renew, and stops; its watches go on
-        await until(lambda: not a.elector.leads)
-        await e.submit(gang("two"))
-        await e.api.delete(f"{JOBS}/one", {"propagationPolicy": "Background"})
-        a.client.away = False
-        await e.state("two", "Created")
-        pods = await e.eventually(PODS, lambda pods: sum(name.startswith("two-") for name in pods) == 5)
-        assert {name.partition("-")[0] for name in pods} == {"two"}
-
-
-@pytest.mark.parametrize("taken", ["digits-worker-1", "digits-server-0", "digits-scheduler-0"])
-async def test_a_member_that_was_taken_away_while_nobody_led_restarts_its_gang(tmp_path, taken):
-    """No trace of it is left: the drained node also held the leader, which had not yet seen the gang run."""
-    async with election(tmp_path) as e:
-        a = await e.join("a")
-        await e.led_by("a")
-        await e.submit(submitted(make_mxjob("digits").gang().restart("ExitCode")))
-        pods = await e.pods(5)
-        await e.state("digits", "Created")
-        before = await e.pod_uids()
-        await a.stop()
-        await e.move(pods, "Running")
-        (await e.api.delete(f"{PODS}/{taken}", {"gracePeriodSeconds": 0})).ok()
-        await e.join("b")
-        job = await e.state("digits", "Restarting")
-        assert (job["status"]["restarts"], job["status"].get("restartsCountTowardsMax", 0)) == (1, 0)
-        label = taken.removeprefix("digits-")
-        assert f"{label} is gone: its pod was removed while the job ran." in job["status"]["conditions"][-1]["message"]
-        await e.eventually(PODS, lambda pods: not {p["metadata"]["uid"] for p in pods.values()} & set(before.values()))
 
 
 async def test_a_leader_whose_time_is_over_writes_nothing_though_its_workers_still_run(tmp_path):

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import msgspec
-import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
 
@@ -13,10 +12,9 @@ from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
-from mxnet_operator.controller.reconcile import REQUEUE_AFTER, Reconciler, is_stale
+from mxnet_operator.controller.reconcile import REQUEUE_AFTER, Reconciler
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.client import ApiError
 from mxnet_operator.plan.placement import IGNORED_AFTER
 
 
@@ -95,37 +93,6 @@ async def test_children_that_exist_already_are_taken_as_ours_without_a_word(tmp_
         await caches.another_controller().reconcile("default/digits")
         assert {pod["metadata"]["uid"] for pod in (await w.api.get(PODS)).ok()["items"]} == before
         assert await w.names(EVENTS) == []
-
-
-async def test_a_pod_of_an_earlier_attempt_is_not_taken_for_this_ones(tmp_path):
-    async with caches_of(tmp_path, gang()) as (w, caches):
-        await caches.reconciler.reconcile("default/digits")
-        await caches.see_job()
-        old = {"metadata": {"annotations": {"mxjob.kubeflow.org/replica": "Worker/0/7"}}}
-        (await w.api.merge(f"{PODS}/digits-worker-0", old)).ok()
-        with pytest.raises(ApiError, match=r"digits-worker-0.*already exists"):
-            await caches.another_controller().reconcile("default/digits")
-
-
-async def test_a_status_decided_on_an_old_view_of_the_job_is_not_written(tmp_path):
-    suspended = submitted(make_mxjob("digits").worker(1).run_policy(suspend=True))
-    async with caches_of(tmp_path, suspended) as (w, caches):
-        (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"a": "b"}}})).ok()
-        with pytest.raises(ApiError) as caught:
-            await caches.reconciler.reconcile("default/digits")
-        assert is_stale(caught.value)
-        assert "status" not in (await w.api.get(f"{JOBS}/digits")).ok()
-
-
-async def test_pods_of_a_gang_are_not_made_on_an_old_view_of_the_job(tmp_path):
-    """By what has been written meanwhile, all of them may have existed."""
-    async with caches_of(tmp_path, gang()) as (w, caches):
-        (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"a": "b"}}})).ok()
-        assert await caches.reconciler.reconcile("default/digits") == REQUEUE_AFTER
-        assert await w.names(PODS) == []
-        (await w.api.delete(f"{JOBS}/digits")).ok()
-        assert await caches.reconciler.reconcile("default/digits") == REQUEUE_AFTER
-        assert await w.names(PODS) == []
 
 
 async def test_a_status_write_takes_away_what_is_no_longer_so(tmp_path):

@@ -75,25 +75,3 @@ async def test_a_paused_leader_is_replaced_and_does_no_harm_when_it_wakes_up(tmp
             await w.state("digits", "Succeeded")
             await w.submit(gang("next"))
             await w.state("next", "Created")
-
-
-async def test_a_killed_leader_is_replaced_and_a_stopped_one_at_once(tmp_path):
-    async with world(tmp_path, start=False) as w:
-        kubeconfig = w.running.kubeconfig
-        async with running_program(kubeconfig, *SHORT_LEASE) as a:
-            await a.says("leading")
-            async with running_program(kubeconfig, *SHORT_LEASE) as b:
-                await b.says("standing by")
-                a.process.kill()
-                await b.says("leading")
-                b.process.send_signal(signal.SIGTERM)
-                assert await b.end() == 0
-            # An hour's lease: only one that is given back can be had in a test's time.
-            patient = ["--leader-elect-lease-duration=60m", "--leader-elect-retry-period=200ms"]
-            async with running_program(kubeconfig, *patient) as c, running_program(kubeconfig, *patient) as d:
-                leader, standby = await leader_first(c, d)
-                await standby.says("standing by")
-                leader.process.send_signal(signal.SIGTERM)
-                await standby.says("leading")
-                await w.submit(gang())
-                await w.pods(5)

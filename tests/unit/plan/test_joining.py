@@ -94,26 +94,10 @@ def test_what_ended_with_0_before_the_last_was_created_keeps_none_of_the_others_
         assert answer.status is None or answer.status.state == "Created"
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_one_that_is_missing_once_all_have_existed_and_one_was_done_restarts_the_gang(shape: str) -> None:
-    """What was done may have been collected, and of the others none runs any more."""
-    first, second, *_ = (pod.obj() for pod in all_pods(begun(shape), shape))
-    job = begun(shape, created_attempts=1, completed_indexes={second.type: str(second.index)})
-    answer = plan(job, observe(job, make_pod(job, first.type)), NOW)
-    assert (restarts(answer), answer.actions) == (1, ())
-
-
 def test_one_that_is_missing_while_none_of_the_others_has_started_is_created() -> None:
     job = begun("ps-lite", created_attempts=1)
     answer = plan(job, observe(job, *all_pods(job, "ps-lite")[:-1]), NOW)
     assert answer.actions == (CreatePod("Worker", 1, 0),)
-
-
-def test_what_was_recorded_of_an_earlier_attempt_says_nothing_of_this_one() -> None:
-    job = begun("ps-lite", created_attempts=1, restarts=1)
-    _, *others = (pod.set(attempt=1).running() for pod in all_pods(job, "ps-lite"))
-    answer = plan(job, observe(job, *others), NOW)
-    assert answer.actions == (CreatePod("Scheduler", 0, 1, is_last=True),)
 
 
 def test_under_never_a_member_that_is_known_to_have_gone_fails_the_job() -> None:
@@ -122,13 +106,6 @@ def test_under_never_a_member_that_is_known_to_have_gone_fails_the_job() -> None
     assert answer.status is not None
     assert answer.status.state == "Failed"
     assert "worker-1 is gone: its pod was removed while the job ran." in answer.status.conditions[-1].message
-
-
-def test_replicas_that_restart_one_by_one_are_created_whoever_runs() -> None:
-    job = make_mxjob().replicas("TunerTracker", 1).replicas("TunerServer", 1).replicas("Tuner", 1).obj()
-    answer = plan(job, observe(job, make_pod(job, "TunerTracker").running()), NOW)
-    created = [action for action in answer.actions if isinstance(action, CreatePod)]
-    assert created == [CreatePod("TunerServer", 0, 0), CreatePod("Tuner", 0, 0)]
 
 
 def test_that_all_pods_exist_is_recorded_where_the_creator_could_not() -> None:

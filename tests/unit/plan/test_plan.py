@@ -67,13 +67,6 @@ class TestTopology:
         answer = plan(make_mxjob().replicas("worker", None).obj(), Observed(), NOW)
         assert CreatePod("Worker", 0, 0) in answer.actions
 
-    def test_children_of_another_owner_are_not_taken_for_ours(self) -> None:
-        job = make_mxjob().worker(1).condition("Created").obj()
-        stranger = make_pod(job, "Worker").set(owner_uid="another").failed(1)
-        service = ServiceView(name="digits-mx", uid="s", owner_uid="another")
-        answer = plan(job, Observed((stranger.obj(),), (service,)), NOW)
-        assert answer.actions == (CreateService("digits-mx", "replicas"), CreatePod("Worker", 0, 0))
-
     def test_nothing_is_done_for_a_job_that_is_being_deleted(self) -> None:
         assert plan(make_mxjob().gang().deleted().obj(), Observed(), NOW) == Effects()
 

@@ -396,28 +396,6 @@ class TestGivingBack:
         assert isinstance(back, SetQueueConditions)
         assert [each.status for each in back.conditions if each.type == "Requeued"] == [at_once]
 
-    @pytest.mark.parametrize("cause", ["", "DueToRequeuingLimitExceeded", "DueToAdmissionCheck"])
-    def test_one_that_kueue_gave_up_queues_again_once_it_is_active(self, cause: str) -> None:
-        """Kueue 0.15 queues one again that was kept out as `Deactivated`, and none that was for a cause besides."""
-        job = waiting(queued())
-        of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", f"Deactivated{cause}", "given up"), active=False)
-        (back,) = plan(job, seen(of), NOW).actions
-        assert isinstance(back, SetQueueConditions)
-        told = {each.type: (each.status, each.reason, each.message) for each in back.conditions}
-        assert told["Requeued"] == ("False", "Deactivated", "given up")
-        assert told["Evicted"][1] == f"Deactivated{cause}"
-
-    def test_one_that_waited_for_recovery_starts_anew_when_it_is_admitted_again(self) -> None:
-        """Kueue would evict it at once: of one that recovers it counts from when that began."""
-        job = waiting(queued())
-        recovers = ("PodsReady", "False", "WaitForRecovery", "")
-        of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", "PodsReadyTimeout", ""), recovers)
-        (back,) = plan(job, seen(of), NOW).actions
-        assert isinstance(back, SetQueueConditions)
-        assert [(each.status, each.reason) for each in back.conditions if each.type == "PodsReady"] == [
-            ("False", "WaitForStart")
-        ]
-
     def test_conditions_are_written_with_all_that_their_schema_requires(self) -> None:
         job = waiting(queued())
         of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", "Preempted", ""))
@@ -425,57 +403,6 @@ class TestGivingBack:
         assert isinstance(back, SetQueueConditions)
         required = {"type", "status", "reason", "message", "lastTransitionTime"}
         assert [set(each) for each in msgspec.to_builtins(back.conditions)] == [required] * 4
-
-    def test_a_job_that_its_user_suspends_leaves_the_queue_when_its_pods_have_gone(self) -> None:
-        job, pods = running(waiting(queued()))
-        policy = msgspec.structs.replace(job.spec.run_policy, suspend=True)
-        job = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
-        of = workload(job, QUOTA, ADMITTED)
-        job = after(job, plan(job, seen(of, *pods), NOW))
-        assert DeleteQueueWorkload(of.name, of.uid, of.resource_version) not in plan(job, seen(of, *pods), NOW).actions
-        answer = plan(job, seen(of), NOW)
-        assert answer.actions == (DeleteQueueWorkload(of.name, of.uid, of.resource_version),)
-        job = after(job, answer)
-        assert job.status.state == "Suspended"
-        assert all(each.type != conditions.ADMITTED for each in job.status.conditions)
-        assert plan(job, seen(), NOW) == Effects()
-
-    @pytest.mark.parametrize(("exit_code", "reason"), [(0, "Succeeded"), (1, "Failed")])
-    def test_a_job_that_is_over_gives_its_quota_back_once_none_of_its_pods_runs(
-        self, exit_code: int, reason: str
-    ) -> None:
-        job, pods = running(waiting(queued(make_mxjob().worker(2))))
-        phase = "Succeeded" if exit_code == 0 else "Failed"
-        ended = tuple(msgspec.structs.replace(each, phase=phase, exit_code=exit_code, finished_at=NOW) for each in pods)
-        of = workload(job, QUOTA, ADMITTED)
-        job = after(job, plan(job, seen(of, *ended), NOW))
-        assert job.status.state == reason
-        assert not [
-            each for each in plan(job, seen(of, pods[0], ended[1]), NOW).actions if isinstance(each, SetQueueConditions)
-        ]
-        (told,) = [each for each in plan(job, seen(of, *ended), NOW).actions if isinstance(each, SetQueueConditions)]
-        last = told.conditions[-1]
-        assert (last.type, last.status, last.reason) == ("Finished", "True", reason)
-        assert not plan(
-            job, seen(workload(job, QUOTA, ADMITTED, ("Finished", "True", reason, "")), *ended), NOW
-        ).actions
-
-    def test_a_job_whose_workload_somebody_deleted_stops_and_enters_anew(self) -> None:
-        job, pods = running(waiting(queued()))
-        job = after(job, plan(job, seen(None, *pods), NOW))
-        assert job.status.restarts == 1
-        assert {type(each) for each in plan(job, seen(None, *pods), NOW).actions} == {DeletePod}
-        answer = plan(job, seen(None), NOW)
-        assert [type(each) for each in answer.actions] == [CreateQueueWorkload]
-        assert after(job, answer).status.state == "Suspended"
-
-    def test_a_job_that_leaves_its_queue_runs_and_its_workload_goes(self) -> None:
-        job = waiting(queued())
-        of = workload(job, PENDING)
-        free = msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, labels={}))
-        answer = plan(free, seen(of), NOW)
-        assert DeleteQueueWorkload(of.name, of.uid, of.resource_version) in answer.actions
-        assert all(each.type != conditions.ADMITTED for each in after(free, answer).status.conditions)
 
 
 class TestWithoutKueue:

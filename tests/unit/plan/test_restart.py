@@ -175,30 +175,6 @@ class TestTheGang:
         assert job.status.state == "Running"
         assert [c.type for c in job.status.conditions] == ["Created", "Running"]
 
-    def test_a_failure_of_the_new_attempt_counts_anew(self) -> None:
-        job = running().obj()
-        job = torn_down(job, make_pod(job, "Worker").failed(137))
-        again = gang(job, make_pod(job, "Worker").failed(137).set(attempt=1), attempt=1)
-        assert after(job, plan(job, again, NOW)).status.restarts_count_towards_max == 2
-
-
-class TestAGangThatHasEnded:
-    """Found by simulation (seeds 123 and 9287 of its first day): no new member can join a gang that is over."""
-
-    def test_a_pod_that_vanished_before_its_end_was_seen_is_lost_and_not_made_again(self) -> None:
-        job = make_mxjob().gang(servers=1, workers=1).restart("ExitCode").condition("Created").obj()
-        ended = tuple(make_pod(job, kind).succeeded().obj() for kind in ("Scheduler", "Server"))
-        status = plan(job, Observed(ended, make_services(job)), NOW).status
-        assert status is not None
-        assert (status.state, status.restarts_count_towards_max) == ("Restarting", 0)
-
-    def test_a_pod_is_not_made_again_when_only_the_record_of_the_others_is_left(self) -> None:
-        builder = make_mxjob().gang(servers=1, workers=1).restart("ExitCode")
-        job = builder.status(completedIndexes={"Scheduler": "0", "Server": "0"}).condition("Created").obj()
-        status = plan(job, Observed((), make_services(job)), NOW).status
-        assert status is not None
-        assert status.state == "Restarting"
-
 
 class TestBackoffLimit:
     @pytest.mark.parametrize("limit", [0, 1, 3])
@@ -211,14 +187,6 @@ class TestBackoffLimit:
         failed = make_pod(job, "Worker").failed(137).set(attempt=limit)
         message = failed_message(plan(job, gang(job, failed, attempt=limit), NOW).status)
         assert message.startswith("Job digits has failed because it has reached the specified backoff limit")
-
-    def test_disruptions_never_reach_it(self) -> None:
-        job = running(backoffLimit=0).obj()
-        for attempt in range(3):
-            job = after(job, plan(job, gang(job, attempt=attempt, without=("digits-worker-0",)), NOW))
-            running_again = plan(job, gang(job, attempt=attempt + 1), NOW)
-            job = after(job, running_again)
-        assert (job.status.restarts, job.status.state) == (3, "Running")
 
 
 class TestBackOff:
@@ -292,25 +260,3 @@ class TestReplicaScope:
             failed.name
         ]
         assert plan(job, Observed(well, services), later).actions == (CreatePod("TunerServer", 0, 1),)
-
-    def test_each_failure_counts_once_whichever_replica_it_meets(self) -> None:
-        builder = make_mxjob().replicas("TunerServer", 2).replicas("Tuner", 1).restart("OnFailure")
-        job = builder.condition("Created").condition("Running").obj()
-        tuner = make_pod(job, "Tuner").running().obj()
-        first, second = (make_pod(job, "TunerServer", index).failed(1).obj() for index in (0, 1))
-        up = make_pod(job, "TunerServer", 1).running().obj()
-        job = after(job, plan(job, Observed((first, up, tuner)), NOW))
-        job = after(job, plan(job, Observed((first, second, tuner)), NOW))
-        assert job.status.restarts_count_towards_max == 2
-        assert set(job.status.restarting_pods) == {first.uid, second.uid}
-        assert plan(job, Observed((first, second, tuner)), NOW).status is None
-
-    def test_a_finished_replica_does_not_run_again(self) -> None:
-        builder = make_mxjob().replicas("TunerServer", 1).replicas("Tuner", 2).restart("OnFailure")
-        job = builder.status(completedIndexes={"Tuner": "1"}).condition("Created").condition("Running").obj()
-        failed = make_pod(job, "Tuner").failed(1).obj()
-        server = make_pod(job, "TunerServer").running().obj()
-        job = after(job, plan(job, Observed((failed, server)), NOW))
-        assert job.status.completed_indexes == {"Tuner": "1"}
-        again = plan(job, Observed((server,)), NOW + 60 * SECOND).actions
-        assert [action for action in again if isinstance(action, CreatePod)] == [CreatePod("Tuner", 0, 1)]
