@@ -60,7 +60,7 @@ test-airflow: $(VENV)/.installed ## Of the tests, run those that need a whole Ai
 
 .PHONY: simulate
 simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
-	@PYTHONPATH=tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))
+	@PYTHONPATH=tests/simulation:tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))
 
 .PHONY: bench
 bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
