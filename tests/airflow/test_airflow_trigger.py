@@ -17,7 +17,6 @@ import pytest
 import structlog.testing
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from api_gateway import gateway_to, refusal
-from long_results import long_result
 from provider_fixtures import RUNNING, STAMP, OperatorWorld, StampedLog, Try, server_in_thread, terminated
 from waiting import SECONDS, until
 
@@ -189,22 +188,6 @@ async def test_a_job_that_succeeds_is_told_with_its_result_and_nothing_is_writte
     assert waiting.writes() == []
 
 
-async def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(waiting, log):
-    result = {"losses": list(range(3000))}
-    message, log.lines = long_result(result, log.lines)
-    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0, message))
-    waiting.world.write_status(waiting.job, "Succeeded", "It is over.", result=message)
-    assert (await event_of(await waiting.start())).summary["result"] == result
-
-
-async def test_a_job_that_fails_is_told_with_the_replica_that_failed(waiting):
-    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(3))
-    waiting.end("Failed", "worker-0 exited with code 3")
-    found = await event_of(await waiting.start())
-    assert (found.status, found.message) == ("failed", "worker-0 exited with code 3")
-    assert found.failed_replicas == [{"pod": f"{waiting.ref.name}-worker-0", "exit_code": 3, "reason": ""}]
-
-
 async def test_two_triggerers_may_run_the_same_trigger(waiting):
     first, second = await waiting.start(), await waiting.start()
     await waiting.polled(4)
@@ -245,18 +228,6 @@ async def test_the_time_in_which_a_job_is_suspended_does_not_count(waiting):
     assert (await event_of(task)).status == "succeeded"
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-async def test_a_job_that_goes_away_is_no_success(waiting, replaced):
-    task = await waiting.start(poll_interval=0.3)
-    await waiting.polled()
-    waiting.world.delete(waiting.job)
-    if replaced:
-        metadata = {"name": waiting.ref.name, "namespace": "default"}
-        waiting.world.hook.create_job({**waiting.job, "metadata": metadata})
-    found = await event_of(task)
-    assert found.status == "deleted"
-
-
 async def test_an_outage_that_ends_in_time_is_borne(waiting):
     task = await waiting.start(api_outage_tolerance=600)
     await waiting.polled()
@@ -269,32 +240,11 @@ async def test_an_outage_that_ends_in_time_is_borne(waiting):
     assert (found.status, found.outage_s > 0) == ("succeeded", True)
 
 
-@pytest.mark.parametrize("code", [429, 500, 503])
-async def test_an_overloaded_api_server_is_asked_again(waiting, code):
-    left = ["later"] * 3
-
-    async def handler(asked, forward):
-        return refusal(code, "Overloaded", left.pop()) if left else None
-
-    waiting.gateway.handler = handler
-    waiting.end()
-    assert (await event_of(await waiting.start())).status == "succeeded"
-
-
 async def test_an_outage_that_lasts_too_long_is_told(waiting):
     waiting.gateway.down = True
     found = await event_of(await waiting.start(api_outage_tolerance=0.2))
     assert found.status == "error"
     assert found.outage_s >= 0.2
-
-
-async def test_a_token_that_was_replaced_is_read_anew(waiting, task_log):
-    task = await waiting.start()
-    await waiting.polled(2)
-    waiting.gateway.rotate("second-token")
-    waiting.end()
-    assert (await event_of(task)).status == "succeeded"
-    assert any("reading them anew" in line for line in task_log())
 
 
 async def test_credentials_that_stay_refused_are_told(waiting):
@@ -647,19 +597,6 @@ async def test_nothing_that_a_trigger_does_blocks_the_loop(waiting, monkeypatch,
     assert found == [], warm_up
 
 
-async def test_the_guard_notices_a_file_that_is_read_on_the_loop(waiting, monkeypatch):
-    from mxnet_provider.hooks import kube_configuration, mxnet_job_async
-
-    async def on_the_loop(function, *arguments, **options):
-        return function(*arguments, **options)
-
-    monkeypatch.setattr(mxnet_job_async.asyncio, "to_thread", on_the_loop)
-    waiting.end()
-    with blocking_calls() as found:
-        await events_of(waiting.trigger())
-    assert any(kube_configuration.__file__ in call for call in found)
-
-
 async def test_a_trigger_s_arguments_are_json_and_make_it_again(waiting):
     path, arguments = waiting.trigger(log_cursors={"worker-0": [STAMP, "000000001", 1]}, deadline=1.0).serialize()
     assert path == "mxnet_provider.triggers.mxnet_job.MXNetJobTrigger"
@@ -686,10 +623,6 @@ def test_events_that_triggers_of_earlier_releases_sent_are_read(file):
 def test_state_that_earlier_releases_stored_is_read(file):
     record = reattach.load(json.loads(file.read_text()))
     assert (record.ref.name, record.generation, record.phase) == ("digits-01234567", 2, "submitted")
-
-
-def test_there_is_something_golden_of_each_kind():
-    assert {file.stem.split("-")[0] for file in GOLDEN.glob("*.json")} == {"event", "state", "trigger"}
 
 
 class TestStateTrigger:

@@ -29,7 +29,6 @@ GPU = "nvidia.com/gpu"
 WORKLOADS = f"{API}/namespaces/default/workloads"
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "kueue.md"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 BATCH_JOBS = "/apis/batch/v1/namespaces/default/jobs"
 POD = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
 TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}

@@ -1,8 +1,7 @@
-"""What keeps a test run honest: an old wheel stops it, a hanging test ends, a file's patches stay in that file.
+"""What keeps a test run honest: an old wheel stops it, and a hanging test ends.
 
 - An event loop may swallow pytest-timeout's signal, never a cancellation: asynchronous tests are cancelled.
-- pytest's workers run files of several folders in one process: what a file replaces in the product and forgets is
-  named, and what its programs choose for logging is put back.
+- pytest's workers run files of several folders in one process: what a file's programs choose for logging is put back.
 - Tests run against the installed wheel: where that is older than the checkout, pytest stops and says so.
 - What tests start takes Ctrl-C and a closed terminal as usual, though the run itself ignores them.
 """
@@ -14,8 +13,7 @@ import importlib.util
 import inspect
 import logging
 import signal
-import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,34 +46,6 @@ def _guarded(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[.
             raise
 
     return guarded
-
-
-Found = Mapping[tuple[str, str], Any]
-
-
-def found() -> Found:
-    """What the names of the product's imported modules stand for."""
-    modules = [
-        (name, module) for name, module in list(sys.modules.items()) if name.partition(".")[0] in PACKAGES and module
-    ]
-    return {(name, attribute): value for name, module in modules for attribute, value in vars(module).items()}
-
-
-def replaced(before: Found, after: Found) -> list[str]:
-    """The names that stand for something else now. One that was set once (`global`) stood for None before."""
-    return sorted(
-        f"{module}.{name}"
-        for (module, name), value in before.items()
-        if value is not None and after.get((module, name)) is not value
-    )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def product_is_left_as_it_was() -> Iterator[None]:
-    before = found()
-    yield
-    left = replaced(before, found())
-    assert not left, f"this file's tests replaced {', '.join(left)} and didn't put it back"
 
 
 @contextlib.contextmanager

@@ -114,10 +114,6 @@ BAD = json.dumps({**GOOD, "spec": {JUNK: JUNK, **GOOD["spec"], "jobMode": JUNK}}
 ARGUMENT = JUNK.replace("\0", "")
 
 
-def manifest(terminal: Terminal, text: str, name: str = "job.yaml") -> str:
-    return terminal.file(text, name)
-
-
 def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
     """What each command is tried with: arguments of which at least one makes it show a text from outside."""
     good, bad = t.file(json.dumps(GOOD), "good.yaml"), t.file(BAD, "bad.yaml")

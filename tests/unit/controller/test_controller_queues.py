@@ -16,11 +16,9 @@ from mxnet_operator.api.queue_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from mxnet_operator.controller import discovery as discovery_module
 from mxnet_operator.integrations.kueue import reader as reader_module
 from mxnet_operator.kube.errors import ApiError
-from mxnet_operator.kube.lease import LeaseTimes
 
 GROUP = "kueue.x-k8s.io"
 QUICK = {"discovery_interval": 0.02}
-TIMES = LeaseTimes(duration=2, renew_deadline=1.5, retry_period=0.05)
 
 
 def definition(kind, plural, scope, versions):

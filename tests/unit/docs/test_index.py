@@ -31,13 +31,6 @@ def test_every_page_is_in_its_folders_list_exactly_once(index):
     assert missing_or_repeated(DOCS / index) == {}
 
 
-def test_a_page_that_is_missing_and_one_that_stands_twice_are_found(tmp_path):
-    for name in ("a.md", "b.md", "c.md"):
-        (tmp_path / name).touch()
-    (tmp_path / "README.md").write_text("[a](a.md) [c](c.md) [again](c.md)")
-    assert missing_or_repeated(tmp_path / "README.md") == {"b.md": 0, "c.md": 2}
-
-
 def test_the_index_has_the_groups_of_the_site():
     assert re.findall(r"^## (.+)$", (DOCS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE) == GROUPS
 

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-import pytest
-
 ROOT = Path(__file__).parents[3]
 TEXTS = {".md", ".py", ".yaml", ".yml", ".toml", ".in", ".sh", ".go"}
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -146,20 +144,3 @@ def test_every_file_that_a_text_names_is_there():
     assert [
         f"{path}:{line}: {name}" for path in paths for line, text in prose(path) for name in missing_names(path, text)
     ] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [
-        ("the table of `semantics_of_yore.md`", ["semantics_of_yore.md"]),
-        ("(`facts/runtime.md`)", ["facts/runtime.md"]),
-        ("see facts/clients.md, section 4", ["facts/clients.md"]),
-        ("docs/semantics.md says", []),
-        ("[x](../tests/nowhere.py#test_a)", ["../tests/nowhere.py"]),
-        ("plan/failures.py and decide.py", []),
-        ("https://example.org/absent.md and https://example.org/a/b.py", []),
-        ("mxjob run -f job.yaml, /etc/absent.yaml, <name>.yaml, *.py", []),
-    ],
-)
-def test_a_name_is_recognized(text, missing):
-    assert missing_names(PurePosixPath("docs/x.md"), text) == missing

@@ -8,7 +8,6 @@ from builders import NOW, make_mxjob, make_pod, observe, plan
 from mxnet_operator.readers.durations import after
 
 LONG = [10**9, 999_999_999_999, 10**12, 2**53, 2**63 - 1]
-YEARS = timedelta(days=36500)
 
 
 @pytest.mark.parametrize("seconds", LONG)

@@ -8,7 +8,6 @@ from seed_manifests import SEED_000_MXNETJOB, SEED_003_LINEAR, SEED_004_DIST, V1
 from unreadable_manifests import REFUSED
 
 from mxnet_operator.api import names
-from mxnet_operator.api.validation import unknown_fields, validate
 from mxnet_operator.description import MXJobDescription, to_manifest
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest
@@ -27,41 +26,6 @@ BUILT = {
 
 def built(**fields):
     return to_manifest(MXJobDescription(**{**BUILT, **fields}))
-
-
-def containers(job):
-    specs = job["spec"]["mxReplicaSpecs"]
-    return {name: spec["template"]["spec"]["containers"][0] for name, spec in specs.items()}
-
-
-def test_a_built_job_is_valid():
-    job = built()
-    job["metadata"]["name"] = "built"
-    assert validate(job) == []
-    assert unknown_fields(job) == []
-    assert manifest.replica_counts(job) == {"Scheduler": 1, "Server": 1, "Worker": 2}
-
-
-def test_every_replica_of_a_built_job_runs_the_same_container():
-    for container in containers(built()).values():
-        container.pop("resources", None)
-        assert container == {
-            "name": "mxnet",
-            "image": "mxjob/digits:1.0",
-            "command": ["python", "train.py"],
-            "args": ["--epochs", "3"],
-            "env": [{"name": "SEED", "value": "1"}],
-        }
-
-
-def test_only_workers_of_a_built_job_ask_for_resources():
-    asking = [name for name, container in containers(built()).items() if "resources" in container]
-    assert asking == ["Worker"]
-
-
-def test_a_type_with_no_replicas_is_left_out():
-    job = built(servers=0, schedulers=0)
-    assert list(job["spec"]["mxReplicaSpecs"]) == ["Worker"]
 
 
 def test_a_given_dict_is_not_changed():
