@@ -1,8 +1,6 @@
 """`mxjob run --adopt`: what is killed and started again finds its job, and leaves in files how it ended."""
 
-import errno
 import json
-import os
 import signal
 
 import pytest
@@ -256,21 +254,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_job_is_made(local
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: --output-dir: {tmp_path / 'file'}: ")
     assert local_cluster.get("mxjob", "outputs-never") is None
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize(("adopting", "code"), [((), 1), (("--adopt", RUN), 75)], ids=["run", "adopt"])
-def test_a_disk_that_is_full_at_the_end_is_said(local_cluster, write, tmp_path, adopting, code):
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "state").symlink_to("/dev/full")
-    manifest = write(job_of(f"outputs-full-{code}", "pass"))
-
-    done = local_cluster.mxjob("run", "-f", manifest, *adopting, "--output-dir", str(out))
-
-    assert done.returncode == code
-    assert os.strerror(errno.ENOSPC) in done.stderr
-    assert local_cluster.get("mxjob", f"outputs-full-{code}")["status"]["state"] == "Succeeded"
 
 
 def test_a_message_that_cannot_be_written_is_said_and_changes_nothing(local_cluster, write, tmp_path):
