@@ -86,6 +86,11 @@ def test_an_unknown_image_comes_with_the_command_that_adds_it(store):
     assert BASE_IMAGE in message
 
 
+@pytest.mark.parametrize("name", ["mxjob/mxnt:1.9.1", "mxjob/mxnet:1.9", "mxjob/mxnet"])
+def test_a_misspelt_image_is_answered_with_the_nearest(store, name):
+    assert f"Did you mean {BASE_IMAGE}? " in store.how_to_add(name)
+
+
 def test_a_malformed_name_is_unknown_and_said_to_be_malformed(store):
     assert store.resolve("Not An Image") is None
     assert "isn't the name of an image" in store.how_to_add("Not An Image")

@@ -192,6 +192,15 @@ def test_a_context_that_does_not_exist_is_the_mistake_that_is_named(folder, run,
     assert not (folder / "Dockerfile").exists()
 
 
+def test_a_context_without_a_kubeconfig_is_the_mistake_that_is_named(folder, run, tmp_path):
+    (tmp_path / "state" / "cluster").mkdir(parents=True)
+    (tmp_path / "state" / "cluster" / "state.json").touch()  # there was a local cluster
+    code, _, err = run("train.py", "--context", "dev")
+    assert code == 3
+    assert "no context dev: no kubeconfig at ~/.kube/config" in err
+    assert "without --context, mxjob uses the local cluster" in err
+
+
 def test_init_writes_files_that_validate_and_keeps_those_that_exist(folder, run, tmp_path):
     (folder / "mxjob_dag.py").write_text("mine\n")
     app(["init", "train.py", "--workers", "2"], standalone_mode=False)

@@ -138,6 +138,12 @@ def credentials_of(target: Target) -> "Credentials":
         try:
             return load_credentials(running_local(target) or target.kubeconfig, target.context)
         except NoKubeconfigError as error:
+            if target.context is not None:
+                raise CommandError(
+                    f"no context {target.context}: {error}",
+                    hint="without --context, mxjob uses the local cluster",
+                    code=Exit.API,
+                ) from error
             if (files := local_files()) is not None and files.state.exists():
                 raise CommandError(
                     "the local cluster is stopped, its jobs are gone with it, and no other cluster is chosen",

@@ -260,11 +260,11 @@ class ImageStore:
         except ImageError as error:
             return str(error)
         known = [image.name for image in self.list() if not image.name.startswith(_SNAPSHOT_PREFIX)]
-        by_repository = {name.rpartition(":")[0]: name for name in known}
-        near = difflib.get_close_matches(reference.rpartition(":")[0], by_repository, n=1)
-        meant = f"Did you mean {by_repository[near[0]]}? " if near else ""
+        near = difflib.get_close_matches(_repository(reference), map(_repository, known), n=1)
+        meant = difflib.get_close_matches(reference, [name for name in known if _repository(name) in near], 1, 0)
+        hint = f"Did you mean {meant[0]}? " if meant else ""
         return (
-            f"The local cluster has no image {reference}; it pulls none from a registry. {meant}Add the folder that "
+            f"The local cluster has no image {reference}; it pulls none from a registry. {hint}Add the folder that "
             f"holds the image's script with `{ADD_COMMAND} {reference} FOLDER`. Known: {', '.join(known)}."
         )
 
@@ -368,6 +368,10 @@ def _last_used(folder: Path) -> float:
         return folder.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def _repository(name: str) -> str:
+    return name.rpartition(":")[0]
 
 
 def _check_folder(folder: Path) -> None:
