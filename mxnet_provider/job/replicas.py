@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.readers.pods import has_failed, label_of, outcome_of, terminated_of
+from mxnet_operator.readers.pods import PROCESS, has_failed, label_of, outcome_of, terminated_of
 
 Pod = Mapping[str, Any]
 
@@ -50,6 +50,12 @@ def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
         if has_failed(pod)
         for _, terminated in [terminated_of(pod)]
     ]
+
+
+def are_local(pods: Iterable[Pod]) -> bool:
+    """Return whether the pods ran on a local cluster, whose containers are processes."""
+    statuses = (names.main_container((pod.get("status") or {}).get("containerStatuses")) for pod in pods)
+    return any(str(status.get("containerID")).startswith(PROCESS) for status in statuses)
 
 
 def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: int | Collection[int] | None) -> str:

@@ -34,7 +34,7 @@ def summary(
         "message": terminal_message(job),
         "replicas": replicas.summary(pods),
         "result": _result(status.get("result"), pods, result_of),
-        "files": list(map(str, kept_volumes(job))),
+        "files": [*map(str, kept_volumes(job)), *_local_files(job, pods)],
     }
 
 
@@ -43,6 +43,13 @@ def counts(job: Mapping[str, Any]) -> str:
     statuses = (job.get("status") or {}).get("replicaStatuses") or {}
     active = [f"{replica_type} {status['active']}" for replica_type, status in statuses.items() if status.get("active")]
     return f" ({', '.join(active)} active)" if active else ""
+
+
+def _local_files(job: Mapping[str, Any], pods: Iterable[replicas.Pod]) -> list[str]:
+    if not replicas.are_local(pods):
+        return []
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    return [f"working directories on the local cluster, until the job is deleted: mxjob describe -n {namespace} {name}"]
 
 
 def _result(kept: str | None, pods: Iterable[replicas.Pod], result_of: str | None) -> Any:

@@ -19,6 +19,8 @@ Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of a pod whose containers have ended for good."""
+PROCESS: Final = "process://"
+"""Beginning of a container's ID on the local cluster, where containers are processes."""
 STOP: Final = 1
 """Value of spec.activeDeadlineSeconds by which the controller stops a pod and keeps its logs."""
 

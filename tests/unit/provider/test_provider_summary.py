@@ -44,5 +44,12 @@ def test_the_volumes_that_keep_files_are_named():
     assert summary(found, [])["files"] == ["claim models at /models"]
 
 
+def test_of_a_job_on_the_local_cluster_the_command_that_lists_its_files_is_named():
+    pod = worker("")
+    pod["status"]["containerStatuses"][0]["containerID"] = "process://1/mxnet"
+    (said,) = summary(job(), [pod])["files"]
+    assert said.endswith("until the job is deleted: mxjob describe -n default digits")
+
+
 def test_a_task_that_wants_no_result_gets_none():
     assert summary(job(result="0.5"), [worker("0.5")], result_of=None)["result"] is None

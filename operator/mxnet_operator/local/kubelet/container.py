@@ -37,6 +37,7 @@ from mxnet_operator.local.kubelet.status import (
 )
 from mxnet_operator.local.kubelet.volumes import MountError
 from mxnet_operator.local.waiting import Stop, Stopped
+from mxnet_operator.readers.pods import PROCESS
 
 _LOG = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class Container:
         record = self._record
         log = LogFile(self._place.folder / "logs" / record.name / "0.log")
         self._host.logs.start(self._pod()["metadata"]["uid"], record.name, log)
-        record.container_id = f"process://{self._key}"
+        record.container_id = f"{PROCESS}{self._key}"
         try:
             process = self._host.processes.spawn(prepared.argv, prepared.environment, prepared.folder, self._key)
         except (OSError, ValueError) as error:

@@ -17,6 +17,7 @@ from mxnet_operator.kube.resources import LEASES, NODES
 from mxnet_operator.local.kubelet.devices import DeviceKind
 from mxnet_operator.local.kubelet.loopback import ADDRESSES
 from mxnet_operator.local.waiting import Timing
+from mxnet_operator.readers.pods import PROCESS
 
 _LOG = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class NodeKeeper:
             "nodeInfo": {
                 "architecture": labels(self._name)["kubernetes.io/arch"],
                 "bootID": "",
-                "containerRuntimeVersion": "process://1",
+                "containerRuntimeVersion": f"{PROCESS}1",
                 "kernelVersion": platform.release(),
                 "kubeProxyVersion": "",
                 "kubeletVersion": "v1.32.0",
