@@ -79,6 +79,17 @@ def test_a_module_that_is_missing_is_named_with_the_option_that_adds_it(local_cl
     assert done.stderr.endswith("add it: --pip tabulate\n")
 
 
+def test_a_mount_path_in_the_script_s_code_is_explained(local_cluster, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "train.py").write_text("open('/data/train.csv')\n")
+    done = local_cluster.mxjob("run", str(tmp_path / "train.py"), "--mount", f"{tmp_path}/data:/data")
+
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "the local cluster replaces /data in arguments and variables, not in the script: pass it after --\n"
+    )
+
+
 def test_an_unknown_image_is_explained_once(local_cluster):
     done = local_cluster.mxjob("run", "--image", "mxjob/digts:1.0", "--timeout", "8s", "--", "true")
 

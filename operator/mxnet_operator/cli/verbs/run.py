@@ -28,7 +28,7 @@ from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.running.script import Script, job_prefix, missing_package, needs_image
+from mxnet_operator.cli.running.script import Script, job_prefix, missing_package, needs_image, path_in_code
 from mxnet_operator.cli.server.connection import (
     ContextOption,
     KubeconfigOption,
@@ -338,7 +338,8 @@ def run(
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
         code = asyncio.run(run_job(job, target, options, record))
-    if code == Exit.FAILED and has_folder and (hint := missing_package(record.message)):
+    failed = record.message if code == Exit.FAILED and has_folder else ""
+    if hint := missing_package(failed) or path_in_code(failed, job):
         say(hint)
     leave(code)
 
