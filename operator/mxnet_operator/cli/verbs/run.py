@@ -338,8 +338,8 @@ def run(
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
         code = asyncio.run(run_job(job, target, options, record))
-    failed = record.message if code == Exit.FAILED and has_folder else ""
-    if hint := missing_package(failed) or path_in_code(failed, job):
+    message = record.message
+    if code == Exit.FAILED and has_folder and (hint := missing_package(message) or path_in_code(message, job)):
         say(hint)
     leave(code)
 
