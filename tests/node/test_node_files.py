@@ -1,5 +1,6 @@
-"""What a job wrote comes home from a cluster: from its pod while it runs, and from its claim when it has ended."""
+"""What a job wrote, on a cluster: `mxjob` copies it from a pod or a claim, and the dashboard shows the logs."""
 
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -11,6 +12,19 @@ WRITE = (
     'case $DMLC_ROLE in worker) echo "of $DMLC_WORKER_ID" > "$MXJOB_OUTPUT_DIR/m 1.params"; '
     "mkdir /models/run; echo kept > /models/run/log; esac; true"
 )
+READ_DASHBOARD = """
+import http.cookiejar, subprocess, sys, urllib.request
+command, paths = sys.argv[1:5], sys.argv[5:]
+opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
+    try:
+        address = serving.stdout.readline().strip()
+        for each in (address, *(address.partition("/?")[0] + path for path in paths)):
+            print(opener.open(each).read().decode(), end="")
+    finally:
+        serving.terminate()
+"""
+"""A program that prints the list that a dashboard serves, whose command has four words, then what is at the paths."""
 
 
 @pytest.fixture
@@ -64,3 +78,14 @@ def test_cp_reads_from_a_pod_that_runs(world, mxjob, tmp_path):
     assert "exists, and nothing is overwritten" in again.stderr
     assert mxjob("cp", "gang/worker-0:/w/d", tmp_path / "new").returncode == 0
     assert (tmp_path / "new/e").read_text() == "d\n"
+
+
+def test_the_dashboard_shows_the_jobs_of_a_cluster_and_the_log_of_a_replica(world):
+    world.create(submitted(gang(command=["sh", "-c", f"echo 'Epoch[0] Validation-accuracy=0.5'; {SERVE[2]}"])))
+    world.state("gang", "Running")
+    job = f"/jobs/{world.namespace}/gang/{world.get('mxjob', 'gang')['metadata']['uid']}"
+    command = (MXJOB, "dashboard", "-n", world.namespace)
+    read = world.node.run(sys.executable, "-c", READ_DASHBOARD, *command, job, f"{job}/logs/worker-1").stdout
+    assert f'<a href="{job}">gang</a>' in read
+    assert '<span class="state running">Running</span>' in read
+    assert read.endswith("Epoch[0] Validation-accuracy=0.5\n")
