@@ -16,7 +16,7 @@ _ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.
 
 def container_state(pod: Pod) -> dict[str, Any]:
     """Return the `state` of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
-    return dict(names.main_container((pod.get("status") or {}).get("containerStatuses")).get("state") or {})
+    return dict(_container(pod).get("state") or {})
 
 
 def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
@@ -54,8 +54,12 @@ def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
 
 def are_local(pods: Iterable[Pod]) -> bool:
     """Return whether the pods ran on a local cluster, whose containers are processes."""
-    statuses = (names.main_container((pod.get("status") or {}).get("containerStatuses")) for pod in pods)
-    return any(str(status.get("containerID")).startswith(PROCESS) for status in statuses)
+    return any(str(_container(pod).get("containerID")).startswith(PROCESS) for pod in pods)
+
+
+def _container(pod: Pod) -> Mapping[str, Any]:
+    """Return the status of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
+    return names.main_container((pod.get("status") or {}).get("containerStatuses"))
 
 
 def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: int | Collection[int] | None) -> str:
