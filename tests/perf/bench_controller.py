@@ -5,7 +5,6 @@ in a namespace of its own, so that a busy machine slows all of them alike: compa
 """
 
 import asyncio
-import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,10 +15,10 @@ from builders import make_mxjob
 from control_plane_fixtures import new_namespace, our_kubernetes, real_api
 from controller_fixtures import JOBS, running_program, submitted
 from fake_nodes import ending, fake_node, fake_nodes
+from process_cost import cpu, peak
 
 HERE = Path(__file__).parents[2]
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
-TICKS = os.sysconf("SC_CLK_TCK")
 COLUMNS = ("CPU ms a job", "peak MB", "writes a job")
 
 
@@ -29,18 +28,6 @@ def job(name):
     manifest = submitted(ending(builder, Scheduler=0, Server=0, Worker=0).run_policy(cleanPodPolicy="None"))
     del manifest["metadata"]["namespace"]
     return manifest
-
-
-def cpu(pid):
-    """CPU milliseconds of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * 1000 / TICKS
-
-
-def peak(pid):
-    """The most memory that a process had, in MB."""
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024 / 1e6
 
 
 def writes(server, namespace):
@@ -74,7 +61,7 @@ async def measure(server, api, checkout, jobs):
             log.cancel()
             await asyncio.gather(log, return_exceptions=True)
         written = writes(server, namespace)
-    return (took / jobs, most, sum(written.values()) / jobs), written
+    return (took * 1000 / jobs, most, sum(written.values()) / jobs), written
 
 
 async def succeeded(api, path, jobs):

@@ -1,14 +1,12 @@
 """What many jobs at rest cost the controller: `bench_fleet.py [JOBS [WORKERS]]`.
 
 The local API server holds the jobs, their Services and running pods: copies of one job that a controller has made.
-Printed are CPU and memory of a leader from its start until a new job has all its pods, those of a standby, and how soon
-the standby serves another job after the leader is told to end.
+It prints CPU and memory of a leader and of a standby, how soon a new job has its pods when the leader begins, and how
+soon another has them after the leader is told to end.
 """
 
 import asyncio
 import json
-import os
-import re
 import sys
 import tempfile
 import time
@@ -19,11 +17,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, SERVICES, running_program, submitted, world
+from process_cost import cpu, peak
 
 from mxnet_operator.api.names import LABEL_JOB_NAME
 from mxnet_operator.local.apiserver.requests import find_target
 
-TICKS = os.sysconf("SC_CLK_TCK")
 OTHERS = 2
 """Pods of a job beside its workers: a scheduler and a server."""
 
@@ -32,24 +30,17 @@ def manifest(name, workers):
     return submitted(make_mxjob(name).scheduler(1).server(1).worker(workers))
 
 
-def cpu(program):
-    """CPU seconds of a controller so far."""
-    fields = Path(f"/proc/{program.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
 def cost(program):
     """What a controller has used so far."""
-    status = Path(f"/proc/{program.process.pid}/status").read_text()
-    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024 / 1e6
-    return f"{cpu(program):.1f} CPU s, at most {peak:.0f} MB"
+    pid = program.process.pid
+    return f"{cpu(pid):.1f} CPU s, at most {peak(pid):.0f} MB"
 
 
 async def at_rest(program):
     """Return once a controller has used no CPU for three seconds: it has seen to every job."""
     before = -1.0
-    while cpu(program) > before + 0.03:
-        before = cpu(program)
+    while cpu(program.process.pid) > before + 0.03:
+        before = cpu(program.process.pid)
         await asyncio.sleep(3)
 
 

@@ -11,7 +11,6 @@ time.
 import argparse
 import json
 import multiprocessing
-import os
 import re
 import subprocess
 import sys
@@ -28,9 +27,9 @@ import airflow_home  # noqa: F401 - before anything imports Airflow
 from airflow_server import AirflowServer
 from bench_deferred import server_process
 from postgres import Database, postgres_server
+from process_cost import cpu
 
 HERE = Path(__file__).resolve().parent
-_TICK = os.sysconf("SC_CLK_TCK")
 _WATCHDOG = 0.1
 """Seconds that Airflow's watchdog sleeps between two looks at the clock; what is beyond it was a block."""
 
@@ -50,10 +49,7 @@ def group(leader: int) -> list[Path]:
 
 def cpu_seconds(leader: int) -> float:
     """What the processes of a session have used."""
-    return sum(
-        sum(int(ticks) for ticks in (folder / "stat").read_text().rpartition(")")[2].split()[11:13]) / _TICK
-        for folder in group(leader)
-    )
+    return sum(cpu(folder.name) for folder in group(leader))
 
 
 def memory_mib(leader: int) -> float:
