@@ -18,7 +18,7 @@ async def api(kubernetes):
 @pytest.fixture
 async def namespace(api):
     """A namespace of the test's own, in which pods can be created."""
-    async with new_namespace(api, accounts=True) as name:
+    async with new_namespace(api, settled=True) as name:
         yield name
 
 

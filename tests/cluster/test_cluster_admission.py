@@ -156,7 +156,7 @@ def untouched(server, installed):
 @pytest.fixture
 async def world(admin):
     """A world of a test's own."""
-    async with new_namespace(admin, accounts=True) as namespace:
+    async with new_namespace(admin, settled=True) as namespace:
         yield await AdmissionWorld(namespace).build(admin)
 
 

@@ -98,7 +98,7 @@ async def outcome(world, history):
 async def prepared(api, folder):
     """A namespace, its history, and a proxy for its controller."""
     async with (
-        new_namespace(api, accounts=True) as namespace,
+        new_namespace(api, settled=True) as namespace,
         FaultyProxy(api, folder).served() as proxy,
         pod_history(ControllerWorld(api, None, None, namespace)) as history,
     ):

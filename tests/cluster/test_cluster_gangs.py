@@ -66,7 +66,7 @@ async def at_work(server, gang_scheduling):
     kubeconfig = server.kubeconfig("controller")
     async with (
         real_api(server, None) as api,
-        new_namespace(api, accounts=True) as namespace,
+        new_namespace(api, settled=True) as namespace,
         fake_nodes(api, *two_nodes()),
         RecordingClient(load_credentials(str(kubeconfig))) as client,
     ):

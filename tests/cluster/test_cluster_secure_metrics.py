@@ -56,7 +56,7 @@ async def installation(kubernetes, api, tmp_path):
     (tmp_path / "tls.key").write_bytes(issued.private_key_pem.bytes())
     trust = ssl.create_default_context()
     authority.configure_trust(trust)
-    async with new_namespace(api, accounts=True) as namespace:
+    async with new_namespace(api, settled=True) as namespace:
         folder = tmp_path / "overlay"
         folder.mkdir()
         objects = with_components(folder, "secure-metrics", overlay="namespaced", namespace=namespace)

@@ -21,5 +21,5 @@ async def api(request, tmp_path):
 @pytest.fixture
 async def namespace(request, api):
     """A namespace of the test's own, in which pods can be created."""
-    async with new_namespace(api, accounts=request.node.get_closest_marker("kubernetes") is not None) as name:
+    async with new_namespace(api, settled=request.node.get_closest_marker("kubernetes") is not None) as name:
         yield name

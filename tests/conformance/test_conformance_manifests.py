@@ -28,7 +28,7 @@ async def servers(kubernetes, tmp_path):
     async with (
         real_api(kubernetes) as real,
         running_server(tmp_path) as local,
-        new_namespace(real, accounts=True) as name,
+        new_namespace(real, settled=True) as name,
     ):
         (await local.api.post("/api/v1/namespaces", {"metadata": {"name": name}})).ok()
         yield local.api, real, name

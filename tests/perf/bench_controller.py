@@ -40,7 +40,7 @@ def writes(server, namespace):
 async def measure(server, api, checkout, jobs):
     """The columns for a controller that runs so many jobs which are created at once, and its writes by kind."""
     code = {"PYTHONPATH": f"{checkout}/operator"}
-    async with new_namespace(api, accounts=True) as namespace:
+    async with new_namespace(api, settled=True) as namespace:
         path = JOBS.replace("default", namespace)
         options = ("--no-leader-elect", "--namespace", namespace)
         async with running_program(server.kubeconfig("controller"), *options, **code) as program:

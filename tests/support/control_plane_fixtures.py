@@ -91,13 +91,13 @@ async def real_api(server: Server, seconds: float | None = SECONDS) -> AsyncIter
 
 
 @contextlib.asynccontextmanager
-async def new_namespace(api: Api, *, accounts: bool) -> AsyncIterator[str]:
-    """A namespace with a name of its own; `accounts` waits until pods have an account to run as."""
+async def new_namespace(api: Api, *, settled: bool) -> AsyncIterator[str]:
+    """A namespace with a name of its own; `settled` waits for all that the controller manager puts in."""
     created = await api.post("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})
     name = created.ok()["metadata"]["name"]
-    if accounts:
-        path = f"/api/v1/namespaces/{name}/serviceaccounts"
-        async with asyncio.timeout(SECONDS), api.watch(path, fieldSelector="metadata.name=default") as stream:
+    for kind, waited_for in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")) if settled else ():
+        url, only = f"/api/v1/namespaces/{name}/{kind}", f"metadata.name={waited_for}"
+        async with asyncio.timeout(SECONDS), api.watch(url, fieldSelector=only) as stream:
             assert (await stream.next())["type"] == "ADDED"
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")
