@@ -16,8 +16,6 @@ from mxnet_operator.description import MXJobDescription
 T = TypeVar("T")
 _PAUSE_FOR_A_STEP: Final = 0.01
 """Seconds between two looks at a step that was cancelled."""
-_FAREWELL_SECONDS: Final = 0.1
-"""Time that an answered TLS farewell takes; asyncio has nothing to wait for."""
 _CLOSED: Final = "the client is closed"
 
 
@@ -216,21 +214,16 @@ class MXJobClient:
             return running.result()
         except concurrent.futures.CancelledError:
             raise RuntimeError(_CLOSED) from None
-        except BaseException as error:
+        except BaseException:
             running.cancel()
-            if self._is_closed and isinstance(error, Exception):  # its connection was closed
-                raise RuntimeError(_CLOSED) from error
             raise
 
     async def _end_calls(self) -> None:
         calls = asyncio.all_tasks() - {asyncio.current_task()}
-        # First the connections: one whose request is cancelled says farewell by TLS, which would outlive the loop.
-        await self._async.__aexit__()
         for each in calls:
             each.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        if calls:  # and a connection that was still being made does so all the same
-            await asyncio.sleep(_FAREWELL_SECONDS)
+        await self._async.__aexit__()
         await self._loop.shutdown_asyncgens()
 
 

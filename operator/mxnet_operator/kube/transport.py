@@ -66,6 +66,21 @@ class Request:
     """Called right before each attempt; where it returns false, the request fails with WriteFencedError."""
 
 
+class _Response(aiohttp.ClientResponse):
+    """Response that aborts its connection where it is left unread, as by a cancelled request.
+
+    A TLS farewell waits for the server's. It would outlive the event loop, and leave the socket open.
+    """
+
+    def close(self) -> None:
+        if self.connection is not None and self.connection.transport is not None:
+            self.connection.transport.abort()
+        super().close()
+
+    def release(self) -> None:
+        self.close()
+
+
 class Transport:
     """Connection pool to one API server; timeouts are in seconds, nothing connects before the first request."""
 
@@ -102,6 +117,7 @@ class Transport:
             connector=aiohttp.TCPConnector(limit=self._max_connections),
             headers={"Accept": "application/json, */*", "User-Agent": self._user_agent},
             cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=_Response,
         )
 
     async def close(self) -> None:
@@ -134,12 +150,8 @@ class Transport:
         """Yield the response's body in the chunks in which it arrives, without a time limit."""
         timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout.connect, sock_read=idle_timeout)
         async with self._exchange(request, timeout) as reply:
-            try:
-                async for chunk in reply.content.iter_any():
-                    yield chunk
-            finally:
-                if (unread := reply.connection) is not None and unread.transport is not None:
-                    unread.transport.abort()  # a TLS farewell would outlive the event loop, and leave the socket open
+            async for chunk in reply.content.iter_any():
+                yield chunk
 
     @contextlib.asynccontextmanager
     async def websocket(

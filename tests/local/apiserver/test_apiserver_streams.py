@@ -109,28 +109,44 @@ async def test_a_client_that_leaves_takes_its_watch_along(running):
             await asyncio.sleep(0.01)
 
 
-async def test_a_client_whose_loop_ends_with_a_watch_leaves_no_socket_open(running):
-    watching, held, left = asyncio.Event(), threading.Event(), threading.Event()
+async def leave_a_watch(client, hold):
+    async with aclosing(client.watch(PATH, {"resourceVersion": "0"})) as lines:
+        await anext(lines)
+        hold()
+
+
+async def cancel_a_request(client, hold):
+    await client.get(f"{PATH}/m0")  # makes the connection
+    hold()
+    request = asyncio.create_task(client.get(f"{PATH}/m0"))
+    await asyncio.sleep(0)
+    request.cancel()
+    await asyncio.wait([request])
+    assert request.cancelled()
+
+
+@pytest.mark.parametrize("ends", [leave_a_watch, cancel_a_request])
+async def test_a_client_whose_loop_ends_with_an_unread_answer_leaves_no_socket_open(running, ends):
+    connected, held, left = asyncio.Event(), threading.Event(), threading.Event()
     loop = asyncio.get_running_loop()
     (await running.api.post(PATH, config_map("m0"))).ok()
 
-    async def watch_and_leave():
-        async with (
-            Client(load_credentials(str(running.kubeconfig))) as client,
-            aclosing(client.watch(PATH, {"resourceVersion": "0"})) as lines,
-        ):
-            await anext(lines)
-            loop.call_soon_threadsafe(watching.set)
-            held.wait(SECONDS)
+    def hold():
+        loop.call_soon_threadsafe(connected.set)
+        held.wait(SECONDS)
+
+    async def ask_and_leave():
+        async with Client(load_credentials(str(running.kubeconfig))) as client:
+            await ends(client, hold)
 
     def run():
-        asyncio.run(watch_and_leave())
+        asyncio.run(ask_and_leave())
         left.set()
 
     with warnings.catch_warnings(record=True, category=ResourceWarning) as told:
         warnings.simplefilter("always")
         client = asyncio.create_task(asyncio.to_thread(run))
-        await watching.wait()
+        await connected.wait()
         held.set()
         left.wait(SECONDS)  # the server, on this loop, says no farewell meanwhile
         await client
