@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import http.client
+import ssl
 import threading
 import warnings
 from contextlib import aclosing
@@ -11,6 +13,7 @@ import pytest
 from apiserver_fixtures import running_server
 from apiserver_objects import CONFIG_MAPS, JOBS, PODS, config_map, mxjob, pod
 from log_sources import ScriptedLogs
+from served_requests import in_thread
 from waiting import SECONDS
 
 from mxnet_operator.kube.client import Client
@@ -151,6 +154,19 @@ async def test_a_client_whose_loop_ends_with_an_unread_answer_leaves_no_socket_o
         left.wait(SECONDS)  # the server, on this loop, says no farewell meanwhile
         await client
         gc.collect()
+    assert [str(each.message) for each in told] == []
+
+
+def test_a_server_whose_loop_ends_leaves_no_socket_of_an_idle_client_open(tmp_path):
+    with warnings.catch_warnings(record=True, category=ResourceWarning) as told:
+        warnings.simplefilter("always")
+        with in_thread(running_server(tmp_path)) as server:
+            trust = ssl.create_default_context(cafile=str(server.certificate))
+            idle = http.client.HTTPSConnection("127.0.0.1", server.port, context=trust)
+            idle.request("GET", "/version")
+            idle.getresponse().read()
+        gc.collect()
+        idle.close()
     assert [str(each.message) for each in told] == []
 
 

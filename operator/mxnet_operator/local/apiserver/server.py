@@ -87,11 +87,15 @@ class ApiServer:
         return bound
 
     async def stop(self) -> None:
-        """End every watch cleanly, then stop listening."""
+        """End every watch cleanly, stop listening, and close all connections."""
         self._handlers.close()
         if self._runner is not None:
+            connections = self._runner.server.connections if self._runner.server is not None else []
+            transports = [each.transport for each in connections if each.transport is not None]
             await self._runner.cleanup()
             self._runner = None
+            for transport in transports:
+                transport.abort()  # an idle client answers no TLS farewell
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         try:
