@@ -191,8 +191,20 @@ def from_configuration(
     )
 
 
+class _Tls(ssl.SSLObject):
+    """TLS connection that closes without waiting for the server to do so.
+
+    The wait would outlive the event loop where a request is cancelled at its end, and leave the socket open.
+    """
+
+    def unwrap(self) -> None:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            super().unwrap()
+
+
 def _ssl_context(configuration: Any) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    context.sslobject_class = _Tls
     # Many a cluster's own authority lacks the key identifier that Python 3.13 began to ask for.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not configuration.verify_ssl:

@@ -66,21 +66,6 @@ class Request:
     """Called right before each attempt; where it returns false, the request fails with WriteFencedError."""
 
 
-class _Response(aiohttp.ClientResponse):
-    """Response that aborts its connection where it is left unread, as by a cancelled request.
-
-    A TLS farewell waits for the server's. It would outlive the event loop, and leave the socket open.
-    """
-
-    def close(self) -> None:
-        if self.connection is not None and self.connection.transport is not None:
-            self.connection.transport.abort()
-        super().close()
-
-    def release(self) -> None:
-        self.close()
-
-
 class Transport:
     """Connection pool to one API server; timeouts are in seconds, nothing connects before the first request."""
 
@@ -117,7 +102,6 @@ class Transport:
             connector=aiohttp.TCPConnector(limit=self._max_connections),
             headers={"Accept": "application/json, */*", "User-Agent": self._user_agent},
             cookie_jar=aiohttp.DummyCookieJar(),
-            response_class=_Response,
         )
 
     async def close(self) -> None:
