@@ -5,6 +5,8 @@ import sys
 import pytest
 from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
+from mxnet_operator.local.kubelet import processes
+
 
 @pytest.mark.parametrize(
     ("script", "code", "reason", "signal"),
@@ -22,6 +24,36 @@ async def test_a_failure_shows_its_exit_code_and_signal(node, script, code, reas
     assert (pod["status"]["phase"], ended["exitCode"], ended["reason"]) == ("Failed", code, reason)
     assert ended.get("signal") == signal
     assert ended["startedAt"] <= ended["finishedAt"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [("echo oom_kill 8 > COUNTER; kill -9 $$$$", "OOMKilled"), ("echo oom_kill 8 > COUNTER; kill -TERM $$$$", "Error")],
+)
+async def test_one_that_is_killed_as_the_kernel_counts_a_kill_for_memory_was_out_of_memory(
+    node, monkeypatch, tmp_path, script, reason
+):
+    """The container itself does what the kernel does: it counts the kill, then kills."""
+    counter = tmp_path / "vmstat"
+    counter.write_text("nr_free_pages 1\noom_kill 7\n")
+    monkeypatch.setattr(processes, "VMSTAT", counter)
+    fallback = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+    ended = terminated(await node.run("oom", script.replace("COUNTER", str(counter)), container=fallback))
+    assert ended["reason"] == reason
+    assert ("because memory ran out; it had up to " in ended.get("message", "")) == (reason == "OOMKilled")
+
+
+async def test_one_that_the_kubelet_kills_was_not_out_of_memory(node, monkeypatch, tmp_path):
+    counter = tmp_path / "vmstat"
+    counter.write_text("oom_kill 7\n")
+    monkeypatch.setattr(processes, "VMSTAT", counter)
+    ignores = "trap '' TERM; echo ready; while true; do sleep 0.1; done"
+    await node.create(make_pod("stopped", ignores, terminationGracePeriodSeconds=1))
+    await node.until_log("stopped", "ready")
+    counter.write_text("oom_kill 8\n")
+    await node.patch("stopped", {"spec": {"activeDeadlineSeconds": 1}})
+    ended = terminated(await node.ended("stopped"))
+    assert (ended["exitCode"], ended["reason"]) == (137, "Error")
 
 
 async def test_a_command_that_does_not_exist_is_a_start_error_that_names_it(node):

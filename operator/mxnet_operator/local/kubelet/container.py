@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mxnet_operator.api.exit_codes import OUT_OF_MEMORY
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.local.events import EventType, now
 from mxnet_operator.local.images import BuildError, BuildProgress, ImageError, ReadyImage
@@ -41,6 +42,7 @@ from mxnet_operator.readers.pods import PROCESS
 
 _LOG = logging.getLogger(__name__)
 
+_OUT_OF_MEMORY = "mxjob: the kernel killed this process, because memory ran out; it had up to {:.3g} GiB\n"
 _HOW_TO_BUILD = "It isn't built again by itself: mend it, then run `mxjob local image build {image}`."
 
 
@@ -110,11 +112,16 @@ class Container:
         self._event("Normal", "Started", f"Started container {record.name}")
         try:
             exit_status = await process.wait(log.append, self._host.timing.drain)
+            if process.is_out_of_memory:
+                log.append(_OUT_OF_MEMORY.format(process.most_memory / 2**20).encode())
         finally:
             self._process = None
             log.close()
         message = await asyncio.to_thread(self._termination_message, exit_status, log)
-        self._set(terminated(exit_status, started_at, message, record.container_id))
+        state = terminated(exit_status, started_at, message, record.container_id)
+        if process.is_out_of_memory:
+            state["terminated"]["reason"] = OUT_OF_MEMORY
+        self._set(state)
 
     async def _prepared(self) -> Prepared:
         """Prepare a run, with retries; the waiting state shows the reason of a failure.

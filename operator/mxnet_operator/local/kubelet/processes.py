@@ -13,6 +13,7 @@ from pathlib import Path
 from mxnet_operator.local.kubelet import reaper
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, CONTAINER_MARKER, REAPER_MARKER, kill_marked, marked
 
+VMSTAT = Path("/proc/vmstat")
 _READ = 64 * 1024
 _REAPER_TAKES = 5.0
 _POLL_SECONDS = 0.05
@@ -22,6 +23,15 @@ _NOT_FOR_THE_REAPER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def cluster_id(folder: Path) -> str:
     """Return the id that marks every process of the kubelet with this folder, across its restarts."""
     return hashlib.sha256(str(folder.absolute().resolve()).encode()).hexdigest()[:32]
+
+
+def oom_kills() -> int:
+    """Return how many processes the kernel has killed for want of memory since it booted; 0 where it doesn't tell."""
+    try:
+        lines = VMSTAT.read_text("ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def left_over(folder: Path) -> list[int]:
@@ -63,6 +73,7 @@ class Processes:
             OSError: it can't be started, as execve says.
         """
         marks = {CLUSTER_MARKER: self.cluster_id, CONTAINER_MARKER: container_id}
+        kills = oom_kills()
         reading, writing = os.pipe()
         try:
             process = subprocess.Popen(
@@ -81,7 +92,7 @@ class Processes:
             os.close(writing)
         self._groups.add(process.pid)
         self._tell(b"+%d\n" % process.pid)
-        return ContainerProcess(process, reading, container_id, self._ended)
+        return ContainerProcess(process, reading, container_id, kills, self._ended)
 
     async def _last_reaper_gone(self) -> None:
         """Wait for the reaper of an earlier run, which would kill this run's processes too."""
@@ -128,12 +139,24 @@ class ContainerProcess:
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], output: int, container_id: str, ended: Callable[[int], None]
+        self,
+        process: subprocess.Popen[bytes],
+        output: int,
+        container_id: str,
+        kills: int,
+        ended: Callable[[int], None],
     ) -> None:
+        """`kills` is what `oom_kills` returned before the process started."""
         self._process = process
         self._output = output
         self._container_id = container_id
         self._ended = ended
+        self._oom_kills = kills
+        self._is_killed_by_us = False
+        self.is_out_of_memory = False
+        """Whether it was killed, not by us, and the kernel has killed for want of memory since its start."""
+        self.most_memory = 0
+        """Most resident memory that it had, in KiB; known once it has ended."""
 
     @property
     def pid(self) -> int:
@@ -143,6 +166,7 @@ class ContainerProcess:
     def signal_group(self, number: int) -> None:
         """Send a signal to the whole group; do nothing once it has ended."""
         if self._process.returncode is None:
+            self._is_killed_by_us |= number == signal.SIGKILL
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
@@ -183,7 +207,11 @@ class ContainerProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await asyncio.to_thread(kill_marked, CONTAINER_MARKER, self._container_id)
-        status = self._process.wait()
+        _, end, usage = os.wait4(self._process.pid, 0)  # noqa: ASYNC222 - it has ended
+        self._process.returncode = status = os.waitstatus_to_exitcode(end)
+        self.most_memory = usage.ru_maxrss
+        killed = status == -signal.SIGKILL and not self._is_killed_by_us
+        self.is_out_of_memory = killed and oom_kills() > self._oom_kills
         self._ended(self._process.pid)
         return status
 
