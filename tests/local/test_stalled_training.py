@@ -1,11 +1,11 @@
-"""Real MXNet that hangs without a failed process: a job with stallTimeoutSeconds ends, and says where each stands."""
+"""Training that hangs without a failed process: the job ends, or what people read says where all workers stand."""
 
 import os
 import signal
 
 import pytest
-from jobs import gang_job
-from waiting import eventually
+from jobs import gang_job, worker_job
+from waiting import MINUTES, eventually
 
 from mxnet_operator.api.conditions import terminal_message
 from mxnet_operator.local.images import BASE_IMAGE
@@ -62,3 +62,49 @@ def test_workers_whose_server_is_stopped_end_the_job(local_cluster):
         os.kill(pid, signal.SIGSTOP)
     message = terminal_message(local_cluster.wait_for("stopped", "Failed"))
     assert "at <string>:10, in MXNet's wait_to_read" in message
+
+
+IN_WORDS = """
+import os, time
+if os.environ["HOSTNAME"].endswith("worker-0"):
+    print("Epoch[0] Batch [20] Speed: 100.00 samples/sec")
+    place = "/a/train.py:9, in MXNet's wait_to_read: do all workers make as many batches?"
+else:
+    print("Epoch[0] Batch [20] Speed: 20.00 samples/sec")
+    place = "/a/train.py:5, in load"
+print("mxjob: stalled for 300 s, without CPU or output, at", place, flush=True)
+time.sleep(10000)
+"""
+
+
+def test_describe_and_get_say_in_one_sentence_where_all_workers_stand(local_cluster):
+    """Nobody waits five minutes here: these workers write what the hook would."""
+    job = worker_job("words", IN_WORDS)
+    job["spec"]["mxReplicaSpecs"]["Worker"]["replicas"] = 2
+    local_cluster.create(job)
+    said = "stalled for 5m: worker-1 stands at train.py:5 in load, worker-0 waits in MXNet's wait_to_read at train.py:9"
+    slow = "Below 70 % of the workers' median speed (100 samples/s): worker-1 on node local (20)."
+    for command in (["describe", "words"], ["get", "words", "-o", "wide"]):
+        eventually(lambda command=command: f"{said}; {slow}" in local_cluster.mxjob(*command).stdout)
+    local_cluster.mxjob("delete", "words")
+
+
+SLEEPY = """
+import logging, time
+import mxnet as mx
+logging.basicConfig(level=logging.INFO)
+kv = mx.kv.create("dist_async")
+x = mx.nd.random.uniform(-1, 1, shape=(3200, 4))
+net = mx.sym.LinearRegressionOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1), mx.sym.var("label"))
+mod = mx.mod.Module(net, label_names=["label"])
+mod.fit(mx.io.NDArrayIter(x, x[:, 0], 32, label_name="label"), num_epoch=1000, kvstore=kv, eval_metric="mse",
+        batch_end_callback=[mx.callback.Speedometer(32, 10), lambda _: time.sleep(0.2 if kv.rank == 1 else 0.02)])
+"""
+
+
+@pytest.mark.exhaustive
+def test_a_worker_that_sleeps_in_every_batch_is_named_as_slow(local_cluster):
+    local_cluster.create(gang_job("sleepy", BASE_IMAGE, ["python", "-c", SLEEPY]))
+    named = " on node local ("
+    eventually(lambda: named in local_cluster.mxjob("describe", "sleepy").stdout, every=1, within=MINUTES)
+    local_cluster.mxjob("delete", "sleepy")

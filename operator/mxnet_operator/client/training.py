@@ -1,21 +1,29 @@
-"""Where the training of a job is, from its command and the newest lines of its main replica's log."""
+"""Where the training of a job is, from its command and the newest lines of its workers' logs."""
 
 import asyncio
 import contextlib
+import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, job_state
 from mxnet_operator.client.follow_logs import log_lines
-from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec
+from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, read_pods, replicas
+from mxnet_operator.readers.pods import label_of
 from mxnet_operator.readers.training_log import TrainingLog, epochs_in_command
+from mxnet_operator.readers.worker_logs import gang_stall, slow_workers
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 _LINES: Final = 500
 _MOST_JOBS: Final = 20
+_WORKER: Final = f"{names.WORKER.lower()}-"
+_MOST_WORKERS: Final = 16
+_QUIET: Final = 300
+"""Seconds without a line after which another worker may have said that it stands still."""
+_LINES_OF_WORKERS: Final = 100
 
 
 def epochs_wanted(job: dict[str, Any]) -> int | None:
@@ -25,20 +33,49 @@ def epochs_wanted(job: dict[str, Any]) -> int | None:
 
 
 async def training_so_far(client: "Client", job: dict[str, Any]) -> TrainingLog:
-    """Read the newest lines of the log, as far as the server allows."""
+    """Read the newest lines of the main replica's log, as far as the server allows; where it is quiet, those of all."""
+    training, written = await _read(client, job, main_replica(job), _LINES)
+    training.epochs_wanted = epochs_wanted(job)
+    if training.stall or 0 < written < time.time() - _QUIET:
+        await compare_workers(client, job, training)
+    return training
+
+
+async def compare_workers(client: "Client", job: dict[str, Any], training: TrainingLog) -> dict[str, TrainingLog]:
+    """Read the newest lines of the first sixteen workers' logs, and note in `training` what they show together.
+
+    That is where all of them stand, if one stands still, and which are slow. Returns the logs by replica.
+    """
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
+
+    workers = [each for each in replicas(job) if each.startswith(_WORKER)][:_MOST_WORKERS]
+    found = await asyncio.gather(*(_read(client, job, each, _LINES_OF_WORKERS) for each in workers))
+    logs = {worker: log for worker, (log, _) in zip(workers, found, strict=True)}
+    if logs:
+        training.stall = gang_stall({worker: log.stall for worker, log in logs.items()})
+    speeds = {worker: speed for worker, log in logs.items() if (speed := log.newest_speed()) is not None}
+    training.slow = slow_workers(speeds, {})
+    if training.slow:
+        with contextlib.suppress(KubeError):
+            pods = await read_pods(client, job)
+            training.slow = slow_workers(speeds, {label_of(pod): pod["spec"].get("nodeName", "") for pod in pods})
+    return logs
+
+
+async def _read(client: "Client", job: dict[str, Any], replica: str, lines: int) -> tuple[TrainingLog, float]:
+    """Read the last lines of a log; returns also when the last one was written, in seconds since the epoch, or 0."""
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     written = 0.0
     training = TrainingLog(lambda: written)
-    training.epochs_wanted = epochs_wanted(job)
-    pod = pod_name(job["metadata"]["name"], main_replica(job))
+    pod = pod_name(job["metadata"]["name"], replica)
     with contextlib.suppress(KubeError):
-        async for line in log_lines(client, job["metadata"]["namespace"], pod, tail=_LINES, timestamps=True):
+        async for line in log_lines(client, job["metadata"]["namespace"], pod, tail=lines, timestamps=True):
             stamp, _, text = line.partition(" ")
             with contextlib.suppress(ValueError):
                 written = datetime.fromisoformat(stamp).timestamp()
             training.take(text)
-    return training
+    return training, written
 
 
 async def running_trainings(client: "Client", jobs: list[dict[str, Any]]) -> dict[str, TrainingLog]:

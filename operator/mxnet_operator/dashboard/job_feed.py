@@ -19,7 +19,7 @@ from mxnet_operator.client.jobs import (
     pod_selector,
     pods_of,
 )
-from mxnet_operator.client.training import epochs_wanted
+from mxnet_operator.client.training import compare_workers, epochs_wanted
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
@@ -29,6 +29,7 @@ from mxnet_operator.readers.training_log import TrainingLog
 LAST_LINES: Final = 2000
 """Lines of a log that a page begins with."""
 _EVENTS_SECONDS: Final = 10.0
+_WORKERS_SECONDS: Final = 30.0
 _MOST_CHARACTERS: Final = 8 * 1024 * 1024
 """Characters of a log that are searched for figures."""
 
@@ -68,6 +69,7 @@ class JobFeed:
         work = [self._watch_job(), self._watch_pods(), self._watch_events()]
         work += [self._follow(main_replica(self.job), self._take_figures, None)]
         work += [self._follow(self._replica, self._take_line, LAST_LINES)] if self._replica else []
+        work += [self._compare_workers()]
         self._tasks = [asyncio.create_task(each) for each in work]
         return self
 
@@ -132,6 +134,14 @@ class JobFeed:
             if job_state(self.job) in TERMINAL:
                 await asyncio.Event().wait()
             await asyncio.sleep(_EVENTS_SECONDS)
+
+    async def _compare_workers(self) -> None:
+        while True:
+            await compare_workers(self._client, self.job, self.training)
+            self._touch()
+            if job_state(self.job) in TERMINAL:
+                return
+            await asyncio.sleep(_WORKERS_SECONDS)
 
     async def _follow(self, replica: str, take: Callable[[str], None], tail: int | None) -> None:
         """Hand the log of a replica's pods to `take`, one after the other."""

@@ -59,6 +59,7 @@ def run_of(
             ),
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
+            "slow": training.slow,
             "from_log": [name for name in from_log if name not in reported],
         },
         Run,

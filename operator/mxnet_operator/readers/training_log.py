@@ -14,6 +14,7 @@ import msgspec
 
 from mxnet_operator.api.storable import storable
 from mxnet_operator.readers.durations import short
+from mxnet_operator.readers.worker_logs import stall_in
 
 TIME_COST: Final = "Time cost"
 """Name of the seconds that an epoch took, however a script spells it."""
@@ -67,8 +68,6 @@ _COUNTERS: Final = frozenset({"batch", "batches", "step", "steps", "iter", "iter
 _SETTINGS: Final = frozenset({"lr", "learning rate", "wd"})
 _EPOCHS_OPTION: Final = re.compile(r"(?:^|\s)--(?:(?:num|nb|n|max|total)[-_]?)?epochs?[\s=]+(\d{1,9})(?=[\s'\";]|$)")
 _OF_EPOCHS: Final = re.compile(r"epoch\D{0,3}\d{1,9}/(\d{1,9})", re.IGNORECASE)
-_STALL: Final = "mxjob: stalled for "
-"""Beginning of the line by which the fail-fast hook reports a worker that stands still (`mxjob_stall.py`)."""
 _FLAT_EPOCHS: Final = 5
 _FLAT_RANGE: Final = 0.02
 _FLAT_BELOW: Final = 0.5
@@ -197,7 +196,9 @@ class TrainingLog:
         self.epochs_wanted: int | None = None
         """Number of epochs that the training is to have, where somebody has said."""
         self.stall = ""
-        """Where the worker stands still, if its newest line says so."""
+        """Where the worker stands still, if its newest line says so; where all workers do, once they were compared."""
+        self.slow = ""
+        """Which workers are slower than the others, once they were compared."""
         self.rank: int | None = None
         """Rank of the worker, where its log tells."""
         self._figures: dict[int, dict[str, float]] = {}
@@ -209,7 +210,7 @@ class TrainingLog:
     @property
     def warnings(self) -> list[str]:
         """What is wrong with the figures so far, each said once, in the order of the log."""
-        return [each.text for each in self._warnings.values()]
+        return [*(each.text for each in self._warnings.values()), *filter(None, [self.slow])]
 
     def where(self) -> str:
         """Return the position in words: `epoch 7 of 10, about 3m7s left`; where it stands still; empty before both."""
@@ -249,7 +250,7 @@ class TrainingLog:
 
     def take(self, line: str) -> bool:
         """Read a line; return whether it had figures."""
-        self.stall = line.strip().removeprefix("mxjob: ") if line.startswith(_STALL) else ""
+        self.stall = stall_in(line)
         self.rank = rank_in(line) if self.rank is None else self.rank
         speed = parse_speed_line(line)
         if speed is not None:
@@ -299,6 +300,10 @@ class TrainingLog:
         """Return the speed of an epoch, the mean over the Speedometer's lines of it."""
         speeds = self._speeds.get(epoch)
         return sum(speeds) / len(speeds) if speeds else None
+
+    def newest_speed(self) -> float | None:
+        """Return the speed of the newest epoch that has one."""
+        return next(filter(None, map(self.samples_per_second, sorted(self._speeds, reverse=True))), None)
 
     def history(self) -> dict[str, Any]:
         """Return the training as a script would report its result; empty where the log has no figures.

@@ -93,6 +93,7 @@ def _charts(run: Run, threshold: float | None) -> str:
         words = "The job reported no accuracy, loss or other figures of its epochs."
     else:
         words = "No figures of an epoch so far."
+    words = " ".join(filter(None, (words, run.slow)))
     return section("charts", title, f'<div class="charts">{charts}</div><p class="quiet">{escape(words)}</p>')
 
 

@@ -92,6 +92,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
     files: tuple[str, ...] | None = None
     """Where what the job wrote is, a line each; None in what was written before it was recorded."""
+    slow: str = ""
+    """Sentence about workers that were slower than the others."""
     from_log: Collection[str] = ()
     """Figures of the result that come from the log: there, None is an epoch without a figure, and NaN is NaN."""
 

@@ -9,6 +9,7 @@ import pytest
 from waiting import SECONDS
 
 from mxnet_operator.builders.fail_fast import HOOK
+from mxnet_operator.readers.worker_logs import gang_stall, stall_in
 
 COMPUTES = "import time\nend = time.process_time() + 1.4\nwhile time.process_time() < end: pass"
 STANDS_STILL = "import threading; threading.Event().wait()"
@@ -63,6 +64,7 @@ def test_it_ends_with_138_and_its_last_lines_say_where(folder: Path) -> None:
     line = ended.stderr.splitlines()[-1]
     assert line.startswith("mxjob: stalled for 1 s, without CPU or output, at ")
     assert line.endswith("train.py:3, in wait")
+    assert gang_stall({"worker-0": stall_in(line)}) == "stalled for 1s: worker-0 stands at train.py:3 in wait"
     assert f'train.py", line 3, in <module>\n    {STANDS_STILL}' in ended.stderr
 
 
@@ -71,6 +73,8 @@ def test_one_that_waits_in_mxnet_says_in_what(folder: Path) -> None:
     assert ended.returncode == 138
     line = ended.stderr.splitlines()[-1]
     assert line.endswith("train.py:3, in MXNet's wait_to_read: do all workers make as many batches?")
+    said = "stalled for 1s: worker-0 waits in MXNet's wait_to_read at train.py:3 (uneven batches?)"
+    assert gang_stall({"worker-0": stall_in(line)}) == said
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,12 @@ def test_the_rank_of_the_worker_whose_log_was_read_is_in_the_table():
     assert "worker-1</th>" in page
 
 
+def test_workers_that_are_slow_are_named_below_the_curves():
+    training = log_of("Epoch[0] Train-accuracy=0.5")
+    training.slow = "Below 70 % of the median: worker-1 on node a."
+    assert f"{training.slow}</p>" in html(run_of(JOB, [pod("worker", 0)], training))
+
+
 def test_what_was_ended_after_its_job_is_stopped_not_failed():
     ended = {**pod("server", 0), "spec": {"activeDeadlineSeconds": 1}}
     ended["status"]["reason"] = "DeadlineExceeded"

@@ -37,7 +37,7 @@ class JobDetails:
     files: list[str]
     """Where what the job wrote is."""
     ranks: dict[str, int]
-    """Ranks of workers by pod, where their logs tell."""
+    """Ranks of workers by replica, where their logs tell."""
     training: TrainingLog | None = None
     """How far the training of a running job is."""
 
@@ -136,7 +136,7 @@ def _write_replicas(job: dict[str, Any], details: JobDetails) -> None:
     if states:
         shown = [*[one for one in states if one.has_failed], *[one for one in states if not one.has_failed]]
         kept = {one.pod for one in shown[:MOST_REPLICAS]}
-        rows = [_replica_row(one, details.ranks.get(one.pod)) for one in states if one.pod in kept]
+        rows = [_replica_row(one, details.ranks.get(one.replica)) for one in states if one.pod in kept]
         heading = ["POD", "PHASE", "STATE", "EXIT CODE", "SINCE", "NODE", "WHY"]
         write_table(heading, rows, indent=_INDENT)
     left_out, missing = max(0, len(states) - MOST_REPLICAS), len(replicas(job)) - len(states)

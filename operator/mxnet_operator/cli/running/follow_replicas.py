@@ -1,15 +1,23 @@
-"""Live display of a job's pods while a command waits for the job."""
+"""Live display of a job's pods, and what its workers' logs show together, while a command waits for the job."""
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.progress import Progress
 from mxnet_operator.client.jobs import PODS, collections, pod_selector
+from mxnet_operator.client.training import compare_workers
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+
+
+_LOOK: Final = 10.0
+"""Seconds between two looks at whether a worker stands still."""
+_LOOKS_AT_ALL: Final = 3
+"""Looks for one at the logs of all workers."""
 
 
 @contextlib.asynccontextmanager
@@ -24,6 +32,17 @@ async def replicas_shown(client: "Client", job: dict[str, Any], shown: Progress)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def workers_compared(client: "Client", job: dict[str, Any], shown: Progress) -> AsyncIterator[None]:
+    """Show for the length of the body where all workers stand still, and which are slow, each once."""
+    comparing = asyncio.create_task(_compare(client, job, shown))
+    try:
+        yield
+    finally:
+        comparing.cancel()
+        await asyncio.gather(comparing, return_exceptions=True)
 
 
 def rest_of_log(job: dict[str, Any], replica: str) -> str:
@@ -45,3 +64,21 @@ async def _follow(client: "Client", job: dict[str, Any], shown: Progress) -> Non
                 shown.pods(list(pods.values()))
     except KubeError as error:
         shown.note(f"the replicas can't be shown: {error}")
+
+
+async def _compare(client: "Client", job: dict[str, Any], shown: Progress) -> None:
+    training, stall, said, slow_said = shown.training, "", "", False
+    for look in itertools.count():
+        await asyncio.sleep(_LOOK)
+        if training.stall in {"", said} and look % _LOOKS_AT_ALL:
+            continue
+        await compare_workers(client, job, training)
+        before, stall = stall, training.stall
+        if stall == before != said:  # all workers had the time to say where they stand
+            said = stall
+            namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+            if stall:
+                shown.note(f"{stall}; their stacks: mxjob logs {name} --replica all -n {namespace}")
+        if training.slow and not slow_said:
+            shown.note(training.slow)
+            slow_said = True

@@ -15,7 +15,7 @@ from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
-from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
+from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
 from mxnet_operator.cli.running.local_files import Written, bring_home, claim_folder, is_local, written
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
@@ -162,7 +162,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         )
         follower.start()
         try:
-            async with replicas_shown(client, job, shown):
+            async with replicas_shown(client, job, shown), workers_compared(client, job, shown):
                 await _until_terminal(client, options, record, shown)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))

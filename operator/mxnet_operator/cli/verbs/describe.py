@@ -14,8 +14,8 @@ from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import read_pods
-from mxnet_operator.client.training import running_trainings
-from mxnet_operator.readers.training_log import rank_in
+from mxnet_operator.client.training import compare_workers, running_trainings
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.volumes import kept_volumes
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ EXAMPLES = """
 """
 
 LOG_LINES: Final = 10
-_MOST_RANKS: Final = 8
-"""Workers whose logs are read for their ranks."""
 
 
 @asks_server
@@ -42,24 +40,14 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         events = await job_events(client, job)
         failed = first_failed(states)
         lines = [] if failed is None else await _last_lines(client, job, failed)
-        ranks = await _ranks(client, job, states)
         trainings = await running_trainings(client, [job])
+        training = trainings.get(job["metadata"]["uid"])
+        workers = await compare_workers(client, job, training or TrainingLog())
         new = await asyncio.to_thread(written, job, pods) if is_local(client.server) else []
     files = [*map(str, new), *map(str, kept_volumes(job))]
-    training = trainings.get(job["metadata"]["uid"])
+    ranks = {replica: log.rank for replica, log in workers.items() if log.rank is not None}
     write_description(job, JobDetails(states, events, failed, lines, files, ranks, training))
     return Exit.OK
-
-
-async def _ranks(client: "Client", job: dict[str, Any], states: list[ReplicaState]) -> dict[str, int]:
-    """Read the ranks of a few workers from the last lines of their logs, by pod, where those tell."""
-    workers = [each.pod for each in states if each.replica.startswith("worker-") and each.phase != "Pending"]
-    found = {}
-    for pod in workers[:_MOST_RANKS]:
-        async for line in log_lines(client, job["metadata"]["namespace"], pod, tail=LOG_LINES):
-            if (rank := rank_in(line)) is not None:
-                found[pod] = rank
-    return found
 
 
 async def _last_lines(client: "Client", job: dict[str, Any], failed: ReplicaState) -> list[str]:

@@ -1,0 +1,74 @@
+"""What the logs of a job's workers show together: where each stands still, and which are slower than the others."""
+
+import re
+import statistics
+from collections.abc import Mapping
+from typing import Final
+
+from mxnet_operator.readers.durations import short
+
+STALL: Final = "mxjob: stalled for "
+"""Beginning of the line by which the fail-fast hook reports a worker that stands still (`mxjob_stall.py`)."""
+_PLACE: Final = re.compile(
+    r"stalled for (?P<seconds>\d+) s, without CPU or output, at (?P<place>.+), in "
+    r"(?:(?P<mxnet>MXNet's )(?P<call>\w+):.*|(?P<function>\S+))"
+)
+_MOST_NAMES: Final = 4
+_SLOW: Final = 0.7
+"""Share of the median speed below which a worker is slow."""
+
+
+def stall_in(line: str) -> str:
+    """Return where the worker that wrote a line stands still; empty where the line doesn't say so."""
+    return line.strip().removeprefix("mxjob: ") if line.startswith(STALL) else ""
+
+
+def gang_stall(stalls: Mapping[str, str]) -> str:
+    """Return in one sentence where all workers stand, by the `stall_in` of each one's last line; empty where none does.
+
+    Workers that stand outside of MXNet come first: they are the likely cause.
+    """
+    causes: dict[str, list[str]] = {}
+    waits: dict[str, list[str]] = {}
+    others, seconds = [], 0
+    for worker, stall in stalls.items():
+        found = _PLACE.fullmatch(stall)
+        if found is None:
+            others.append(worker)
+            continue
+        seconds = max(seconds, int(found["seconds"]))
+        place = found["place"].rpartition("/")[2]
+        if found["mxnet"]:
+            waits.setdefault(f"in MXNet's {found['call']} at {place}", []).append(worker)
+        else:
+            function = found["function"]
+            causes.setdefault(place if function == "<module>" else f"{place} in {function}", []).append(worker)
+    if not seconds:
+        return ""
+    parts = [f"{_names(workers)} {_verb('stand', workers)} at {place}" for place, workers in causes.items()]
+    parts += [f"{_names(workers)} {_verb('wait', workers)} {call}" for call, workers in waits.items()]
+    parts += [f"but not {_names(others)}"] if others else []
+    hint = "" if causes else " (uneven batches?)"
+    return f"stalled for {short(seconds)}: {', '.join(parts)}{hint}"
+
+
+def slow_workers(speeds: Mapping[str, float], nodes: Mapping[str, str]) -> str:
+    """Return in a sentence which workers train below 70 % of the median speed, in samples per second, and where.
+
+    Empty where none does. Where all workers wait for each other in every batch, they are equally fast.
+    """
+    median = statistics.median_high(speeds.values()) if speeds else 0  # of two, the faster one
+    slow = [worker for worker, speed in speeds.items() if speed < _SLOW * median]
+    if not slow:
+        return ""
+    each = [f"{worker} on node {nodes.get(worker) or '?'} ({speeds[worker]:.4g})" for worker in slow]
+    return f"Below 70 % of the workers' median speed ({median:.4g} samples/s): {_names(each)}."
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _verb(word: str, workers: list[str]) -> str:
+    return word if len(workers) > 1 else f"{word}s"
