@@ -20,6 +20,7 @@ from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
 from mxnet_provider.job.metrics import Metrics
+from mxnet_provider.stalled_gang import StalledGang
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -106,6 +107,7 @@ class ReplicaLogs:
         self._clock = clock
         self._budgets: dict[str, LogBudget] = {}
         self._work = 0
+        self._stalled = StalledGang(client, ref, log, clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -129,6 +131,7 @@ class ReplicaLogs:
                     await self._follow(label, pod)
                 else:
                     await self._read(label, pod["metadata"]["name"], _POLL_BYTES)
+            await self._stalled.poll()
         except Exception as e:
             self._warn(e)
 
@@ -282,6 +285,7 @@ class ReplicaLogs:
         """Take a line's figures, and show it if the task's log has room for it."""
         if label == self._chosen[0]:
             self.metrics.read(text)
+            self._stalled.read(text)
         if is_part(text):
             return
         if not self._shown_until or self._cursors[label].moment >= self._shown_until:

@@ -1,0 +1,54 @@
+"""Where all workers of a job stand still, in the log of its task."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.readers.log_lines import LogCursor
+from mxnet_operator.readers.pods import has_log, label_of
+from mxnet_operator.readers.worker_logs import gang_stall, stall_in
+from mxnet_provider.job.job_ref import JobRef
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.job_client import AsyncJobClient
+
+_SETTLE_SECONDS: Final = 10.0
+"""By then the other workers have written where they stand."""
+_QUIET_SECONDS: Final = 320.0
+"""Seconds without a line after which another worker may have written so: this one may have left early."""
+_MOST_WORKERS: Final = 16
+
+
+class StalledGang:
+    """Warns once where each worker stands still, after the log of one has said so, or has been quiet."""
+
+    def __init__(self, client: "AsyncJobClient", ref: JobRef, log: "Logger", clock: Callable[[], float]) -> None:
+        self._client = client
+        self._ref = ref
+        self._log = log
+        self._clock = clock
+        self._look_at: float | None = None
+
+    def read(self, line: str) -> None:
+        """Take a line of the log."""
+        self._look_at = self._clock() + (_SETTLE_SECONDS if stall_in(line) else _QUIET_SECONDS)
+
+    async def poll(self) -> None:
+        """Warn, if it is time to."""
+        if self._look_at is None or self._clock() < self._look_at:
+            return
+        self._look_at = None
+        pods = {label_of(pod): pod for pod in await self._client.replica_pods(self._ref) if has_log(pod)}
+        workers = [label for label in pods if label.startswith(f"{names.WORKER.lower()}-")]
+        workers = sorted(workers, key=lambda label: (len(label), label))[:_MOST_WORKERS]
+        stalls = {label: stall_in(await self._last_line(pods[label]["metadata"]["name"])) for label in workers}
+        if text := gang_stall(stalls):
+            self._log.warning("%s %s", self._ref.title, text)
+
+    async def _last_line(self, pod: str) -> str:
+        async with aclosing(self._client.read_log(pod, self._ref.namespace, since=None, tail_lines=1)) as chunks:
+            log = b"".join([chunk async for chunk in chunks])
+        return LogCursor().take(log.strip().rpartition(b"\n")[2]) or ""
