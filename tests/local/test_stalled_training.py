@@ -67,10 +67,10 @@ def test_workers_whose_server_is_stopped_end_the_job(local_cluster):
 IN_WORDS = """
 import os, time
 if os.environ["HOSTNAME"].endswith("worker-0"):
-    print("Epoch[0] Batch [20] Speed: 100.00 samples/sec")
+    print("Epoch[0] Batch [20] Speed: 100.00 samples/sec\\n" * 3)
     place = "/a/train.py:9, in MXNet's wait_to_read: do all workers make as many batches?"
 else:
-    print("Epoch[0] Batch [20] Speed: 20.00 samples/sec")
+    print("Epoch[0] Batch [20] Speed: 20.00 samples/sec\\n" * 3)
     place = "/a/train.py:5, in load"
 print("mxjob: stalled for 300 s, without CPU or output, at", place, flush=True)
 time.sleep(10000)

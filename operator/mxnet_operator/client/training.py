@@ -53,7 +53,7 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
     logs = {worker: log for worker, (log, _) in zip(workers, found, strict=True)}
     if logs:
         training.stall = gang_stall({worker: log.stall for worker, log in logs.items()})
-    speeds = {worker: speed for worker, log in logs.items() if (speed := log.newest_speed()) is not None}
+    speeds = {worker: speed for worker, log in logs.items() if (speed := log.usual_speed()) is not None}
     training.slow = slow_workers(speeds, {})
     if training.slow:
         with contextlib.suppress(KubeError):

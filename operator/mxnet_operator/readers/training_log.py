@@ -7,6 +7,7 @@ first. What all spellings share is read: an epoch, and after it pairs of a name 
 
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -301,9 +302,10 @@ class TrainingLog:
         speeds = self._speeds.get(epoch)
         return sum(speeds) / len(speeds) if speeds else None
 
-    def newest_speed(self) -> float | None:
-        """Return the speed of the newest epoch that has one."""
-        return next(filter(None, map(self.samples_per_second, sorted(self._speeds, reverse=True))), None)
+    def usual_speed(self) -> float | None:
+        """Return the median of the newest ten speeds; None where there are fewer than three, which says little."""
+        speeds = [speed for epoch in self._speeds for speed in self._speeds[epoch]][-10:]
+        return statistics.median(speeds) if len(speeds) > 2 else None
 
     def history(self) -> dict[str, Any]:
         """Return the training as a script would report its result; empty where the log has no figures.

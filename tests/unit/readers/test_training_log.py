@@ -300,3 +300,14 @@ def test_an_accuracy_that_does_not_move_is_warned_of_once(values, warnings):
 def test_a_restart_takes_back_warnings_of_its_epochs():
     flat = [f"Epoch[{epoch}] Train-accuracy=0.1" for epoch in range(5)]
     assert log_of(*flat, "Epoch[2] Train-accuracy=0.3").warnings == []
+
+
+def test_the_usual_speed_is_the_median_of_the_newest_ten_and_unknown_of_two():
+    log = TrainingLog()
+    speeds = [5.0, 100.0, 1.0, *[50.0] * 6, 300.0, 300.0, 300.0]
+    for batch, speed in enumerate(speeds[:2]):
+        log.take(f"Epoch[0] Batch [{batch}] Speed: {speed} samples/sec")
+    assert log.usual_speed() is None
+    for batch, speed in enumerate(speeds[2:]):
+        log.take(f"Epoch[1] Batch [{batch}] Speed: {speed} samples/sec")
+    assert log.usual_speed() == 50.0
