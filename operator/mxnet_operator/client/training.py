@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _LINES: Final = 500
 _MOST_JOBS: Final = 20
-_WORKER: Final = f"{names.WORKER.lower()}-"
 _MOST_WORKERS: Final = 16
 _QUIET: Final = 300
 """Seconds without a line after which another worker may have said that it stands still."""
@@ -48,7 +47,8 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
     """
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
-    workers = [each for each in replicas(job) if each.startswith(_WORKER)][:_MOST_WORKERS]
+    kind, _, _ = main_replica(job).rpartition("-")
+    workers = [each for each in replicas(job) if each.startswith(f"{kind}-")][:_MOST_WORKERS]
     found = await asyncio.gather(*(_read(client, job, each, _LINES_OF_WORKERS) for each in workers))
     logs = {worker: log for worker, (log, _) in zip(workers, found, strict=True)}
     if logs:
