@@ -118,6 +118,20 @@ def test_a_job_s_page_gets_its_curve_and_the_log_of_the_chosen_replica(local_clu
         assert download.headers["Content-Disposition"] == 'attachment; filename="paged-worker-0.log"'
 
 
+def test_a_job_s_page_names_its_slow_workers(local_cluster):
+    script = (
+        "case $HOSTNAME in *worker-1) speed=20;; *) speed=100;; esac; for batch in 1 2 3; "
+        'do echo "Epoch[0] Batch [$batch] Speed: $speed samples/sec"; done; echo begun; sleep 600'
+    )
+    builder = make_mxjob("lame").worker(2, image="mxjob/mxnet:1.9.1", command=["sh", "-c", script])
+    local_cluster.create(submitted(builder))
+    eventually(lambda: local_cluster.mxjob("logs", "lame", "--replica", "all").stdout.count("begun") == 2)
+    address = local_cluster.wait_for("lame", "Running")["status"]["url"]
+    with contextlib.closing(events(f"{address}/changes?log=worker-0", browser())) as changes:
+        first(changes, lambda event, data: event == "part" and "worker-1 on node local (20)" in data[1])
+    local_cluster.mxjob("delete", "lame")
+
+
 def test_the_list_and_the_command_line_say_how_far_a_training_is(local_cluster, job):
     opener = browser()
     address = status(local_cluster)["dashboard"]
