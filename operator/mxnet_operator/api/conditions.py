@@ -38,6 +38,8 @@ ADMITTED: Final = "Admitted"
 """Condition (ours, named as its Workload's): whether Kueue has admitted a job of a queue; absent without a queue."""
 PRIORITY_CLASS_IGNORED: Final = "PriorityClassIgnored"
 """Condition (ours): True while placed pods have another priority class than schedulingPolicy names."""
+STALLED: Final = "Stalled"
+"""Condition (ours): True while the first running worker has used no CPU and written nothing for five minutes."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
@@ -49,6 +51,8 @@ REASON_EXITED_EARLY: Final = "ExitedEarly"
 REASON_NO_KVSTORE: Final = "NoDistributedKVStore"
 REASON_NO_CONTAINER_STATUS: Final = "NoContainerStatus"
 REASON_FAILED_CREATE: Final = "FailedCreate"
+REASON_NO_PROGRESS: Final = "NoProgress"
+REASON_PROGRESS: Final = "Progress"
 REASON_CREATED: Final = "PodsCreated"
 REASON_GRACE_EXCEEDED: Final = "GracePeriodExceeded"
 REASON_TERMINATED: Final = "PodsTerminated"
@@ -87,7 +91,7 @@ def set_condition(
     """Return the conditions with one of them set: unchanged where it says so already, else with it as the last.
 
     A message is shortened to what a status has room for. Running and Restarting displace each other, and a terminal
-    condition makes both false, as in 1.8.1.
+    condition makes both false, as in 1.8.1, and Stalled.
     """
     old = next((c for c in conditions if c.type == condition_type), None)
     if old is not None and (old.status, old.reason) == (status, why) and says(old.message, message):
@@ -103,7 +107,7 @@ def set_condition(
     displaced = _DISPLACES.get(condition_type) if status == "True" else None
     kept = (c for c in conditions if c.type not in (condition_type, displaced))
     if condition_type in TERMINAL:
-        kept = (_made_false(c, now) if c.type in (RUNNING, RESTARTING) else c for c in kept)
+        kept = (_made_false(c, now) if c.type in (RUNNING, RESTARTING, STALLED) else c for c in kept)
     return (*kept, new)
 
 

@@ -17,6 +17,7 @@ WAITING: Final = {
     conditions.PRIORITY_CLASS_IGNORED: "True",
     conditions.RECONCILE_ERROR: "True",
     conditions.SERVERS_EXITED: "True",
+    conditions.STALLED: "True",
     conditions.SCHEDULER_STILL_RUNNING: "True",
     conditions.EXIT_CODE_UNKNOWN: "True",
 }

@@ -1,0 +1,196 @@
+"""A controller before jobs whose workers stand still: whose log it reads, how often, and what it says of the job."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from apiserver_objects import binding
+from builders import make_mxjob, make_pod, observe
+from controller_fixtures import EVENTS, JOBS, PODS, submitted, world
+from log_sources import ScriptedLogs
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.conditions import STALLED
+from mxnet_operator.integrations.integration import Surroundings
+from mxnet_operator.integrations.stalls import (
+    AT_A_TIME,
+    FIRST_LOOK,
+    LOOK_AGAIN,
+    LOOK_AGAIN_WHERE_FORBIDDEN,
+    PUT_OFF,
+    Stalls,
+)
+from mxnet_operator.integrations.stalls.policy import Standstill
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+
+EPOCH = "INFO:root:Epoch[3] Validation-accuracy=0.9"
+STALL = (
+    "mxjob: stalled for 300 s, without CPU or output, at /app/train.py:11, in MXNet's wait_to_read: do all workers make"
+    " as many batches?"
+)
+SLEEP = "mxjob: stalled for 301 s, without CPU or output, at train.py:16, in <module>"
+
+
+def condition(job):
+    found = (each for each in job.get("status", {}).get("conditions", ()) if each["type"] == STALLED)
+    return next(((each["status"], each["message"]) for each in found), None)
+
+
+async def begin(w, pods):
+    """Say what scheduler and kubelet would."""
+    for name in pods:
+        (await w.api.post(f"{PODS}/{name}/binding", binding(name, "node"))).ok()
+    await w.move(pods, "Running")
+
+
+async def test_the_condition_comes_with_a_standstill_and_ends_with_the_next_line(tmp_path):
+    logs = ScriptedLogs(EPOCH, STALL)
+    async with world(tmp_path, start=False, log_source=logs) as w:
+        await w.start(integrations=[Stalls(first_look=0, look_again=0.05)])
+        await w.submit(submitted(make_mxjob("digits").scheduler().worker(2)))
+        await begin(w, list(await w.pods(3)))
+        words = "stalled for 5m: worker-0, worker-1 wait in MXNet's wait_to_read at train.py:11 (uneven batches?)"
+        await w.eventually(JOBS, lambda jobs: condition(jobs["digits"]) == ("True", words))
+        assert (await w.event("Stalled"))["type"] == "Warning"
+        logs.say(EPOCH)
+        await w.eventually(
+            JOBS, lambda jobs: condition(jobs["digits"]) == ("False", "The workers make progress again.")
+        )
+        events = (await w.api.get(EVENTS)).ok()["items"]
+        assert [each["reason"] for each in events].count("Stalled") == 1
+
+
+async def test_a_job_that_ends_stands_still_no_more(tmp_path):
+    async with world(tmp_path, start=False, log_source=ScriptedLogs(STALL)) as w:
+        await w.start(integrations=[Stalls(first_look=0, look_again=0.05)])
+        await w.submit(submitted(make_mxjob("digits").worker(1)))
+        await begin(w, list(await w.pods(1)))
+        await w.eventually(JOBS, lambda jobs: (condition(jobs["digits"]) or ("",))[0] == "True")
+        await w.move(["digits-worker-0"], "Failed", exit_code=1)
+        await w.state("digits", "Failed")
+        await w.eventually(JOBS, lambda jobs: condition(jobs["digits"])[0] == "False")
+
+
+class Server:
+    """The last lines of pods' logs, and which of them were read."""
+
+    def __init__(self):
+        self.lines = {"digits-worker-0": STALL, "digits-worker-1": SLEEP}
+        self.read = []
+        self.holds = asyncio.Event()
+        self.holds.set()
+
+    async def get_bytes(self, path, params):
+        name = path.split("/")[-2]
+        assert params["tailLines"] == 1
+        self.read.append(name)
+        await self.holds.wait()
+        line = self.lines[name]
+        if isinstance(line, Exception):
+            raise line
+        return f"{line}\n".encode()
+
+
+class Looker:
+    """Looks at a running job of two workers at the times that a test says."""
+
+    def __init__(self):
+        self.server, self.now = Server(), 1000.0
+        self.reader = Stalls().reader(Surroundings(client=self.server, record=None, clock=lambda: self.now))
+
+    async def look(self, after=0.0, *, name="digits", state=conditions.RUNNING, done=()):
+        """Return what is known of a job after so many seconds; None where nothing new is."""
+        self.now += after
+        job = make_mxjob(name).scheduler().worker(2).condition(state).obj()
+        workers = [make_pod(job, "Worker", index) for index in range(2)]
+        pods = [pod.succeeded() if index in done else pod.running() for index, pod in enumerate(workers)]
+        observed = await self.reader.observe(job, b"", observe(job, make_pod(job, "Scheduler").running(), *pods))
+        self.again = await self.reader.after(job)
+        found = observed.fact(Standstill)
+        return None if found is None else found.words
+
+
+@pytest.fixture
+def looker():
+    return Looker()
+
+
+async def test_no_log_is_read_before_the_hook_could_have_written(looker):
+    assert await looker.look() is None
+    assert looker.again == timedelta(seconds=FIRST_LOOK)
+    assert await looker.look(after=FIRST_LOOK - 1) is None
+    assert looker.server.read == []
+    words = await looker.look(after=1)
+    assert (
+        words
+        == "stalled for 5m1s: worker-1 stands at train.py:16, worker-0 waits in MXNet's wait_to_read at train.py:11"
+    )
+    assert looker.again == timedelta(seconds=LOOK_AGAIN)
+
+
+async def test_of_a_job_that_trains_one_line_is_read(looker):
+    looker.server.lines["digits-worker-0"] = EPOCH
+    await looker.look()
+    assert await looker.look(after=FIRST_LOOK) == ""
+    assert looker.server.read == ["digits-worker-0"]
+
+
+async def test_who_has_left_is_not_asked_and_the_one_that_waits_for_it_is(looker):
+    await looker.look()
+    await looker.look(after=FIRST_LOOK, done=[0])
+    assert looker.server.read == []
+    words = await looker.look(after=FIRST_LOOK, done=[0])
+    assert words == "stalled for 5m1s: worker-1 stands at train.py:16, but not worker-0"
+    assert set(looker.server.read) == {"digits-worker-1"}
+
+
+@pytest.mark.parametrize("state", [conditions.CREATED, conditions.RESTARTING, conditions.SUSPENDED, conditions.FAILED])
+async def test_a_job_that_does_not_run_does_not_stand_still(looker, state):
+    await looker.look()
+    assert await looker.look(after=FIRST_LOOK, state=state) == ""
+    assert looker.again is None
+    assert await looker.look() is None, "it runs anew"
+    assert looker.server.read == []
+
+
+@pytest.mark.parametrize("error", [ApiUnavailable("away"), ApiError(500, "InternalError", "dial tcp"), TimeoutError()])
+async def test_a_log_that_cannot_be_read_changes_nothing(looker, error):
+    looker.server.lines["digits-worker-0"] = error
+    await looker.look()
+    assert await looker.look(after=FIRST_LOOK) is None
+    looker.server.lines["digits-worker-0"] = EPOCH
+    assert await looker.look(after=LOOK_AGAIN) == ""
+
+
+async def test_who_may_not_read_logs_tries_rarely_whatever_the_job(looker):
+    looker.server.lines["digits-worker-0"] = ApiError(403, "Forbidden", "pods/log is forbidden")
+    for name in ("digits", "other"):
+        await looker.look(name=name)
+    await looker.look(after=FIRST_LOOK)
+    assert await looker.look(name="other") is None
+    assert looker.again == timedelta(seconds=LOOK_AGAIN_WHERE_FORBIDDEN)
+    assert looker.server.read == ["digits-worker-0"]
+
+
+async def test_logs_that_do_not_come_hold_up_few_jobs(looker):
+    names = [f"job-{number}" for number in range(AT_A_TIME + 1)]
+    for name in names:
+        await looker.look(name=name)
+        looker.server.lines[f"{name}-worker-0"] = EPOCH
+    looker.now += FIRST_LOOK
+    looker.server.holds.clear()
+    held = [asyncio.create_task(looker.look(name=name)) for name in names[:AT_A_TIME]]
+    while len(looker.server.read) < AT_A_TIME:  # noqa: ASYNC110 - they start in their turn
+        await asyncio.sleep(0)
+    assert await looker.look(name=names[-1]) is None
+    assert looker.again == timedelta(seconds=PUT_OFF)
+    looker.server.holds.set()
+    assert await asyncio.gather(*held) == [""] * AT_A_TIME
+    assert await looker.look(name=names[-1], after=PUT_OFF) == ""
+
+
+async def test_a_deleted_job_is_forgotten(looker):
+    await looker.look()
+    looker.reader.forget("default/digits")
+    assert await looker.look(after=FIRST_LOOK) is None
+    assert looker.server.read == []
