@@ -18,10 +18,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException, Airfl
 from apiserver_fixtures import TOKEN
 from long_results import long_result
 from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, operator_world, server_in_thread, terminated
-from seed_manifests import SEED_004_DIST, V1BETA1_TUNE
 from waiting import eventually
 
-from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
@@ -212,16 +210,6 @@ def test_a_callback_that_fails_before_the_job_fails_the_task_and_makes_none(worl
     assert world.jobs() == before
 
 
-def test_a_cluster_policy_sees_and_changes_every_option(world):
-    operator = world.operator(manifest=MANIFEST, on_finish_action="keep")
-    operator.on_finish_action = "delete"
-    task = world.start(operator)
-    job = world.job_of(task)
-    world.write_status(job, "Succeeded", "It is over.")
-    task.result()
-    assert world.hook.get_job(ref(job["metadata"]["name"])) is None
-
-
 def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(world):
     task = world.start(world.operator(wait_for_completion=False))
     assert task.result()["state"] == ""
@@ -268,11 +256,6 @@ def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(
 
 def token_of(task):
     return task.store[reattach.STORE_KEY]["token"]
-
-
-def test_two_runs_of_a_task_make_two_jobs(world):
-    operator = world.operator(manifest=MANIFEST, wait_for_completion=False)
-    assert world.start(operator).result()["name"] != world.start(operator).result()["name"]
 
 
 def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(world, log, task_log):
@@ -380,10 +363,6 @@ def test_a_killed_task_deletes_its_job_and_stops_waiting(waiting_world, task_log
     assert f"Deleted MXJob default/{job['metadata']['name']}: its task was ended by a user." in task_log()
 
 
-def test_a_task_that_is_killed_before_it_has_a_job_has_nothing_to_delete(world):
-    world.operator().on_kill()
-
-
 def test_a_task_that_is_killed_before_it_begins_creates_no_job(world):
     before = len(world.jobs())
     operator = world.operator()
@@ -396,25 +375,6 @@ def test_a_task_that_is_killed_before_it_begins_creates_no_job(world):
 def test_a_task_can_be_copied_as_airflow_copies_a_part_of_a_dag(world):
     operator = world.operator(name="original")
     assert copy.deepcopy(operator).name == "original"
-
-
-def test_every_mistake_in_a_manifest_is_named_and_nothing_is_sent(world):
-    before = len(world.jobs())
-    manifest = {
-        **MANIFEST,
-        "spec": {
-            "jobMode": "MXTrain",
-            "colour": "blue",
-            "mxReplicaSpecs": {
-                "Worker": {"replicas": "two", "template": MANIFEST["spec"]["mxReplicaSpecs"]["Worker"]["template"]}
-            },
-        },
-    }
-    with pytest.raises(MXNetManifestError) as failure:
-        world.start(world.operator(manifest=manifest)).result()
-    assert "spec.mxReplicaSpecs.Worker.replicas" in str(failure.value)
-    assert 'unknown field "spec.colour"' in str(failure.value)
-    assert len(world.jobs()) == before
 
 
 @pytest.mark.parametrize(
@@ -490,11 +450,6 @@ def test_a_resource_version_that_a_callback_sets_fails_the_task_at_once(world):
         world.start(world.operator(manifest=MANIFEST, callbacks=SetsVersion)).result()
 
 
-def test_a_name_is_made_valid_as_a_task_s_id_is(world):
-    job = world.job_of(world.start(world.operator(name="Train_Model", wait_for_completion=False)))
-    assert job["metadata"]["name"].startswith("train-model-")
-
-
 def test_a_missing_namespace_is_said_so(world):
     with pytest.raises(MXNetJobError, match='namespaces "nowhere" not found'):
         world.start(world.operator(namespace="nowhere")).result()
@@ -567,25 +522,12 @@ def test_a_finished_job_stays_or_goes_as_asked(world, action, state, stays):
     assert (world.hook.get_job(JobRef.of(job)) is not None) == stays
 
 
-def test_a_delete_misses_a_job_with_another_uid(world):
-    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "mine", "namespace": "default"}})
-    assert not world.hook.delete_job(ref("mine", "another-uid"))
-    assert world.hook.delete_job(JobRef.of(job))
-    assert not world.hook.delete_job(JobRef.of(job))
-
-
 def test_only_pods_that_the_job_owns_are_its_replicas(waiting_world):
     job = waiting_world.hook.create_job({**MANIFEST, "metadata": {"name": "owner", "namespace": "default"}})
     waiting_world.add_pod(job, "Worker", 0, RUNNING)
     stranger = {**job, "metadata": {**job["metadata"], "uid": "an-earlier-job"}}
     waiting_world.add_pod(stranger, "Worker", 1, RUNNING)
     assert [pod["metadata"]["name"] for pod in waiting_world.hook.replica_pods(JobRef.of(job))] == ["owner-worker-0"]
-
-
-def test_a_refusal_of_the_server_reaches_the_caller(world):
-    with pytest.raises(ApiError) as refusal:
-        world.hook.create_job({"metadata": {"namespace": "default", "name": "x"}})
-    assert refusal.value.code in (400, 422)
 
 
 def test_the_namespace_is_the_connection_s_before_the_default(world, monkeypatch):
@@ -798,26 +740,6 @@ def test_without_a_store_a_retry_finds_its_job_by_labels_and_says_so(world, task
     assert any("which try 1 created, is waited for again" in line for line in task_log())
 
 
-def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not_to_be_reused(world):
-    ti = Try(run_id=task_labels.new_token(), max_tries=3)
-    first = without_store(world, ti)
-    world.write_status(world.hook.get_job(ref(first["name"])), "Failed")
-    retry = dataclasses.replace(ti, try_number=2)
-    second = without_store(world, retry)
-    assert second["uid"] != first["uid"]
-    world.write_status(world.hook.get_job(ref(second["name"])), "Succeeded")
-    retry = dataclasses.replace(ti, try_number=3)
-    assert without_store(world, retry)["uid"] == second["uid"]
-    assert without_store(world, retry, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
-
-
-def test_without_a_store_the_first_try_of_a_run_takes_no_result_of_an_older_run_of_its_name(world):
-    ti = Try(run_id=task_labels.new_token(), max_tries=3)
-    old = without_store(world, ti)
-    world.write_status(world.hook.get_job(ref(old["name"])), "Succeeded")
-    assert without_store(world, ti)["uid"] != old["uid"]
-
-
 def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_task_s(world):
     ti = Try(run_id=task_labels.new_token(), max_tries=1)
     other = without_store(world, dataclasses.replace(ti, task_id="other"))
@@ -1028,24 +950,6 @@ def test_a_tuning_task_refuses_a_training_job(waiting_world):
         waiting_world.start(operator).result()
 
 
-@pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST])
-def test_a_manifest_of_an_older_format_is_created_as_the_v1_job_that_it_means(waiting_world, written):
-    task = waiting_world.start(waiting_world.operator(manifest=written))
-    job = waiting_world.job_of(task)
-    assert job["apiVersion"] == "kubeflow.org/v1"
-    assert job["metadata"]["name"].startswith(yaml.safe_load(written)["metadata"]["name"])
-    waiting_world.write_status(job, "Succeeded", result="0.5")
-    assert task.result()["result"] == 0.5
-
-
-def test_the_result_is_kept_where_the_pods_are_gone(world):
-    task = world.start(world.operator())
-    job = world.job_of(task)
-    world.write_status(job, "Succeeded", result='{"accuracy": 0.99}')
-    returned = task.result()
-    assert (returned["result"], returned["replicas"]) == ({"accuracy": 0.99}, [])
-
-
 def sensor(world, name, **arguments):
     given = {"task_id": "sense", "config_file": world.kubeconfig, "poke_interval": 0.05, "timeout": 60, **arguments}
     return MXNetJobSensor(job_name=name, deferrable=world.deferrable, **given)
@@ -1080,18 +984,6 @@ def test_a_sensor_fails_where_there_is_nothing_to_wait_for(world, state):
         world.delete(job)
 
 
-@pytest.mark.parametrize("state", ["Failed", "gone"])
-def test_a_sensor_with_soft_fail_is_skipped_where_it_would_fail(world, state):
-    if state == "Failed":
-        job = world.hook.create_job({**MANIFEST, "metadata": {"name": "optional", "namespace": "default"}})
-        world.write_status(job, "Failed", "no data")
-    task = world.start(sensor(world, "optional", soft_fail=True))
-    with pytest.raises(AirflowSkipException, match="no data" if state == "Failed" else "There is no"):
-        task.result()
-    if state == "Failed":
-        world.delete(job)
-
-
 def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(world):
     job = world.hook.create_job({**MANIFEST, "metadata": {"name": "optional-later", "namespace": "default"}})
     task = world.start(sensor(world, "optional-later", soft_fail=True))
@@ -1111,21 +1003,6 @@ def test_a_job_is_deleted_by_name_and_uid_together(waiting_world):
         waiting_world.start(MXNetJobDeleteOperator(job_uid="another", missing_ok=False, **given)).result()
     with pytest.raises(MXNetJobError, match="must both say which job"):
         waiting_world.start(MXNetJobDeleteOperator(job_uid="None", **given)).result()
-
-
-@pytest.mark.parametrize("namespace", [None, "", "None"])
-@pytest.mark.parametrize("missing_ok", [True, False])
-def test_a_job_is_never_said_to_be_gone_from_a_namespace_that_nobody_named(waiting_world, namespace, missing_ok):
-    given = {"job_name": "elsewhere", "job_uid": "u", "namespace": namespace, "missing_ok": missing_ok}
-    task = MXNetJobDeleteOperator(task_id="delete", config_file=waiting_world.kubeconfig, **given)
-    with pytest.raises(MXNetJobDeletedError, match=r"may run in another.*key='job_namespace'"):
-        waiting_world.start(task).result()
-
-
-def test_a_job_is_deleted_without_a_namespace_where_it_is_in_the_connection_s(waiting_world):
-    job = waiting_world.hook.create_job({**MANIFEST, "metadata": {"name": "near", "namespace": "default"}})
-    given = {"job_name": "near", "job_uid": job["metadata"]["uid"], "config_file": waiting_world.kubeconfig}
-    assert waiting_world.start(MXNetJobDeleteOperator(task_id="delete", **given)).result() is True
 
 
 @pytest.mark.parametrize("way", ["kube_config", "kube_config_path", "config_file"])

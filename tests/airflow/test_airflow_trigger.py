@@ -17,7 +17,7 @@ import pytest
 import structlog.testing
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from api_gateway import gateway_to, refusal
-from provider_fixtures import RUNNING, STAMP, OperatorWorld, StampedLog, Try, server_in_thread, terminated
+from provider_fixtures import RUNNING, OperatorWorld, StampedLog, Try, server_in_thread, terminated
 from waiting import SECONDS, until
 
 from mxnet_operator.api import names
@@ -208,26 +208,6 @@ async def test_a_deadline_ends_the_waiting_and_leaves_the_job_to_the_worker(wait
     assert waiting.writes() == []
 
 
-async def test_a_job_that_does_not_start_is_told_with_the_controller_s_words(waiting):
-    conditions = [
-        {"type": kind, "status": status, "reason": "R", "message": words, "lastTransitionTime": STAMP}
-        for kind, status, words in (("Created", "True", ""), ("PodsScheduled", "False", "no node has a GPU"))
-    ]
-    waiting.world.write_status(waiting.job, "Created", conditions=conditions)
-    found = await event_of(await waiting.start(startup_timeout=0.1))
-    assert found.status == "startup_timeout"
-    assert "no node has a GPU" in found.message
-
-
-async def test_the_time_in_which_a_job_is_suspended_does_not_count(waiting):
-    waiting.world.write_status(waiting.job, "Suspended")
-    task = await waiting.start(startup_timeout=0.01)
-    await waiting.polled(4)
-    assert not task.done()
-    waiting.end()
-    assert (await event_of(task)).status == "succeeded"
-
-
 async def test_an_outage_that_ends_in_time_is_borne(waiting):
     task = await waiting.start(api_outage_tolerance=600)
     await waiting.polled()
@@ -238,13 +218,6 @@ async def test_an_outage_that_ends_in_time_is_borne(waiting):
     waiting.gateway.down = False
     found = await event_of(task)
     assert (found.status, found.outage_s > 0) == ("succeeded", True)
-
-
-async def test_an_outage_that_lasts_too_long_is_told(waiting):
-    waiting.gateway.down = True
-    found = await event_of(await waiting.start(api_outage_tolerance=0.2))
-    assert found.status == "error"
-    assert found.outage_s >= 0.2
 
 
 async def test_credentials_that_stay_refused_are_told(waiting):
@@ -363,16 +336,6 @@ async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
     }
 
 
-async def test_the_end_of_a_task_leaves_a_finished_job_and_another_s_alone(waiting, world, gateway):
-    waiting.end()
-    await waiting.trigger().on_kill()
-    other = Waiting(world, gateway)
-    await MXNetJobTrigger(
-        name=other.ref.name, namespace="default", uid="another", config_file=str(gateway.kubeconfig)
-    ).on_kill()
-    assert waiting.writes() == []
-
-
 async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):
     await waiting.trigger(on_kill_action="keep").on_kill()
     assert waiting.asked() == []
@@ -487,17 +450,6 @@ async def test_the_job_of_a_run_that_was_deleted_ends(waiting, monkeypatch):
     assert [each.method for each in waiting.writes()] == ["DELETE"]
 
 
-async def test_a_mapped_task_is_found_among_its_siblings(waiting, monkeypatch):
-    airflow_says(monkeypatch, {"train_2": "failed", "train_3": "deferred"})
-    trigger = in_triggerer(waiting)
-    trigger.task_instance = Try(map_index=3)
-    await trigger.on_kill()
-    assert waiting.writes() == []
-    trigger.task_instance = Try(map_index=2)
-    await trigger.on_kill()
-    assert [each.method for each in waiting.writes()] == ["DELETE"]
-
-
 @pytest.mark.parametrize("how", ["hangs", "fails"])
 async def test_where_airflow_does_not_say_how_the_task_stands_the_job_is_left_alone(
     waiting, monkeypatch, task_log, how
@@ -595,12 +547,6 @@ async def test_nothing_that_a_trigger_does_blocks_the_loop(waiting, monkeypatch,
         (payload,) = await events_of(waiting.trigger(config_file=None, kubernetes_conn_id="guarded"))
     assert payload["status"] == "succeeded"
     assert found == [], warm_up
-
-
-async def test_a_trigger_s_arguments_are_json_and_make_it_again(waiting):
-    path, arguments = waiting.trigger(log_cursors={"worker-0": [STAMP, "000000001", 1]}, deadline=1.0).serialize()
-    assert path == "mxnet_provider.triggers.mxnet_job.MXNetJobTrigger"
-    assert MXNetJobTrigger(**json.loads(json.dumps(arguments))).serialize() == (path, arguments)
 
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("trigger-*.json")), ids=lambda file: file.stem)
