@@ -144,13 +144,10 @@ class Client:
         body: Any,
         params: Params | None = None,
         *,
-        warnings: MutableSequence[str] | None = None,
         shape: type[answers.Shape] = answers.Stored,
     ) -> dict[str, Any]:
         """POST an object; returns it as stored, or in another `shape` what is not stored: a review, a binding."""
-        return await self._write(
-            "POST", path, body, params, lambda answer: answers.document(answer, shape), warnings=warnings
-        )
+        return await self._write("POST", path, body, params, lambda answer: answers.document(answer, shape))
 
     async def create_as(
         self, path: str, body: Any, as_a: type[T], *, warnings: MutableSequence[str] | None = None
@@ -161,16 +158,10 @@ class Client:
         )
 
     async def patch(
-        self,
-        path: str,
-        body: Any,
-        content_type: str = MERGE_PATCH,
-        params: Params | None = None,
-        *,
-        warnings: MutableSequence[str] | None = None,
+        self, path: str, body: Any, content_type: str = MERGE_PATCH, params: Params | None = None
     ) -> dict[str, Any]:
         """PATCH an object; returns it as stored."""
-        return await self._write("PATCH", path, body, params, _stored, warnings=warnings, content_type=content_type)
+        return await self._write("PATCH", path, body, params, _stored, content_type=content_type)
 
     async def patch_as(self, path: str, body: Any, as_a: type[T], params: Params | None = None) -> T:
         """PATCH an object by a merge patch; returns it as stored, decoded straight into a type."""
@@ -178,16 +169,9 @@ class Client:
             "PATCH", path, body, params, lambda answer: answers.decoded(answer, as_a), content_type=MERGE_PATCH
         )
 
-    async def replace(
-        self,
-        path: str,
-        body: Any,
-        params: Params | None = None,
-        *,
-        warnings: MutableSequence[str] | None = None,
-    ) -> dict[str, Any]:
+    async def replace(self, path: str, body: Any, params: Params | None = None) -> dict[str, Any]:
         """PUT an object; returns it as stored."""
-        return await self._write("PUT", path, body, params, _stored, warnings=warnings)
+        return await self._write("PUT", path, body, params, _stored)
 
     async def delete(self, path: str, body: Any = None, params: Params | None = None) -> dict[str, Any]:
         """DELETE an object, or all that match; `body` holds DeleteOptions. Returns the object or a Status."""

@@ -159,7 +159,7 @@ async def test_warning_headers_are_collected():
     warned = answer(POD, headers={"Warning": '299 - "unknown field \\"spec.x\\"", 299 - "and y"'})
     async with scripted_api(warned) as api, api.client() as client:
         warnings = []
-        await client.create(PATH, {}, warnings=warnings)
+        await client.create_as(PATH, {}, dict, warnings=warnings)
         assert warnings == ['unknown field "spec.x"', "and y"]
 
 
