@@ -103,13 +103,14 @@ def _json(path: str, value: Any, later: Later, depth: int = 0) -> Iterator[Field
             if not isinstance(key, str) and not (path.endswith("env") and later(key)):
                 yield _error(path, f"its keys must be strings, one is {_named(key)}{_as_text(key)}")
             else:
+                yield from _json(path, key, later, depth + 1)
                 yield from _json(f"{path}.{key}", each, later, depth + 1)
     elif isinstance(value, list | tuple):
         for index, each in enumerate(value):
             yield from _json(f"{path}[{index}]", each, later, depth + 1)
     elif isinstance(value, str):
-        if _SURROGATE.search(value):
-            yield _error(path, "has half of a character (a lone surrogate)")
+        if _SURROGATE.search(value):  # Python has them for bytes of a command line or file that are no UTF-8
+            yield _error(path, f"isn't UTF-8: {value!r}")
     elif isinstance(value, float) and not math.isfinite(value):
         yield _error(path, f"must be a number that JSON can say, is {value}")
     elif not (value is None or isinstance(value, int | float | Role) or later(value)):
@@ -121,8 +122,6 @@ def _text(path: str, value: Any, later: Later) -> Iterator[FieldError]:
         return
     if not isinstance(value, str):
         yield _error(path, f"must be a string, is {_named(value)}{_as_text(value)}")
-    elif _SURROGATE.search(value):  # Python has them for bytes of a command line or file that are no UTF-8
-        yield _error(path, f"isn't UTF-8: {value!r}")
 
 
 def _texts(path: str, value: Any, later: Later) -> Iterator[FieldError]:
@@ -140,19 +139,12 @@ def _text_map(path: str, value: Any, later: Later) -> Iterator[FieldError]:
         yield _error(path, f"must map strings to strings, is {_named(value)}")
         return
     for key, each in value.items():
-        yield from _key(path, key)
         yield from _text(f"{path}.{key}", each, later)
-
-
-def _key(path: str, key: Any) -> Iterator[FieldError]:
-    if isinstance(key, str) and _SURROGATE.search(key):
-        yield _error(path, f"a name isn't UTF-8: {key!r}")
 
 
 def _env(path: str, value: Any, later: Later) -> Iterator[FieldError]:
     if isinstance(value, Mapping):
         for name, each in value.items():
-            yield from _key(path, name)
             if not isinstance(each, Mapping):
                 yield from _text(f"{path}.{name}", each, later)
         return
