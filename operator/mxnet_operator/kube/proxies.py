@@ -47,7 +47,7 @@ def _is_exempt(host: str, port: int, exceptions: str) -> bool:
     address = _address(host)
     if host == "localhost" or (address is not None and address.is_loopback):
         return True
-    return any(_matches(each.strip().lower(), _ascii(host), address, port) for each in exceptions.split(","))
+    return any(_matches(each.strip().lower(), host.lower(), address, port) for each in exceptions.split(","))
 
 
 def _matches(pattern: str, host: str, address: "_Address | None", port: int) -> bool:
@@ -66,17 +66,8 @@ def _matches(pattern: str, host: str, address: "_Address | None", port: int) -> 
         return wanted == address
     if address is not None:
         return False
-    name = _ascii(name.removeprefix("*") if name.startswith("*.") else name)
+    name = name.removeprefix("*") if name.startswith("*.") else name
     return host.endswith(name) if name.startswith(".") else host == name or host.endswith(f".{name}")
-
-
-def _ascii(name: str) -> str:
-    """Return a name as DNS has it."""
-    bare = name.removeprefix(".")
-    try:
-        return name[: len(name) - len(bare)] + bare.encode("idna").decode().lower()
-    except UnicodeError:
-        return name.lower()
 
 
 def _split_port(pattern: str) -> tuple[str, str]:
