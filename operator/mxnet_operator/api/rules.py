@@ -19,19 +19,19 @@ _GENERATED_SUFFIX = 5
 """Characters that the API server appends to generateName."""
 
 
-class Sentence(msgspec.Struct, frozen=True):
+class Sentence(msgspec.Struct, frozen=True, kw_only=True):
     """Message about the value at `at`, if present; a `*` stands for every key of a map or item of a list.
 
     `field` is the path below it that a message names, since that is what the user has to change; empty for itself.
     """
 
     at: tuple[str, ...]
-    field: str
+    field: str = ""
     cel: str
     message: str
 
 
-class Rule(Sentence, frozen=True):
+class Rule(Sentence, frozen=True, kw_only=True):
     """Rule for a value."""
 
     holds: Callable[[Any], bool]
@@ -189,21 +189,18 @@ def counts_of_map(field: str) -> tuple[Rule, ...]:
     return (
         Rule(
             at=at,
-            field="",
             cel=f"self.all(t, !(t.lowerAscii() in {_ROOTS_IN_CEL}) || {_COUNT} <= 1)",
             message=f"{' and '.join(_ROOTS)} can have one replica only",
             holds=_one_root,
         ),
         Rule(
             at=at,
-            field="",
             cel=f"self.exists(t, {_COUNT} > 0)",
             message=NO_REPLICA,
             holds=_has_a_replica,
         ),
         Rule(
             at=at,
-            field="",
             cel=(
                 f"!self.exists(t, t.lowerAscii() == 'server' && {_COUNT} > 0) || "
                 f"self.exists(t, t.lowerAscii() == 'scheduler' && {_COUNT} > 0)"
@@ -223,14 +220,12 @@ RULES: tuple[Rule, ...] = (
     names_of_map_fit("mxReplicaSpecs"),
     Rule(
         at=_MAP,
-        field="",
         cel=f"self.all(t, t.lowerAscii() in {_TYPES_IN_CEL})",
         message=f"each key must be one of {', '.join(names.REPLICA_TYPES)}",
         holds=_types_are_known,
     ),
     Rule(
         at=_MAP,
-        field="",
         cel="self.all(t, self.exists_one(u, u.lowerAscii() == t.lowerAscii()))",
         message="a type is given twice, in different case",
         holds=_types_differ,

@@ -47,28 +47,24 @@ def list_rules(default: str) -> tuple[Rule, ...]:
         names_of_list_fit(default),
         Rule(
             at=LIST,
-            field="",
             cel=f"self.all(r, self.exists_one(u, {type_in_cel('u', default)} == {kind}))",
             message=f"a type is given twice: give it one entry (an entry without mxReplicaType is {default})",
             holds=differ,
         ),
         Rule(
             at=LIST,
-            field="",
             cel=f"self.all(r, {kind} != '{SCHEDULER}' || {_COUNT} <= 1)",
             message=f"{SCHEDULER} can have one replica only",
             holds=lambda entries: all(count <= 1 for each, count in counts(entries, default) if each == SCHEDULER),
         ),
         Rule(
             at=LIST,
-            field="",
             cel=f"self.exists(r, {_COUNT} > 0)",
             message=NO_REPLICA,
             holds=lambda entries: any(each > 0 for _, each in counts(entries, default)),
         ),
         Rule(
             at=LIST,
-            field="",
             cel=(
                 f"!self.exists(r, {kind} == '{SERVER}' && {_COUNT} > 0) || "
                 f"self.exists(r, {kind} == '{SCHEDULER}' && {_COUNT} > 0)"

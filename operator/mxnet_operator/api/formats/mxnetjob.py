@@ -61,7 +61,6 @@ def _rules() -> Iterator[Rule]:
     yield names_of_map_fit("replicaSpecs")
     yield Rule(
         at=LIST,
-        field="",
         cel=f"self.all(t, t in {list(_TYPES)})",
         message=f"each key must be one of {', '.join(_TYPES)}, in lower case",
         holds=lambda specs: all(each in _TYPES for each in specs),
