@@ -10,12 +10,6 @@ from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_provider.job.completion import success_is_known
 from mxnet_provider.job.holder import Holds, holder_of, title_of
 
-NOT_ENDED: Final = (
-    "%s could not be ended, and goes on: %s. Unless that is done by hand, %s. To look for such jobs and delete them: "
-    "airflow mxnet cleanup-jobs --namespace %s --delete"
-)
-"""What a task's log says, with the job, the error, what ends it in the end, and its namespace."""
-
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
 ATTEMPTS: Final = 10
@@ -68,6 +62,15 @@ def request(
     if success_is_known(job) and not is_cleared:
         return Leave("all its Workers have succeeded, and it succeeds within a minute")
     return _deletion(job) if action == "delete" else _suspension(job, suspend=True)
+
+
+def not_ended(title: str, error: str, lease: int | None, namespace: str) -> str:
+    """Word what a task's log says where a job could not be ended; `lease` is in seconds."""
+    limit = "it has no lease" if lease is None else f"its lease of {lease} s ends it"
+    return (
+        f"{title} could not be ended, and goes on: {error}. Unless that is done by hand, {limit}. To look for such jobs"
+        f" and delete them: airflow mxnet cleanup-jobs --namespace {namespace} --delete"
+    )
 
 
 def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:

@@ -259,8 +259,8 @@ class TaskJob:
         except Exception as e:
             if api_errors.refusal(e) is None and not api_errors.is_transient(e):
                 raise
-            limit = "it has no lease" if self.lease is None else f"its lease of {self.lease.seconds} s ends it"
-            self._log.error(kill.NOT_ENDED, ref.title, api_errors.message(e), limit, ref.namespace)
+            lease = None if self.lease is None else self.lease.seconds
+            self._log.error("%s", kill.not_ended(ref.title, api_errors.message(e), lease, ref.namespace))
             return
         self.is_let_go = True
         if ended.done:

@@ -127,8 +127,7 @@ async def _end(
     except Exception as e:
         if not is_transient(e) and refusal(e) is None:
             raise
-        limit = "it has no lease" if end.lease is None else f"its lease of {end.lease} s ends it"
-        log.error(kill.NOT_ENDED, title, message(e), limit, end.ref.namespace)  # noqa: TRY400
+        log.error("%s", kill.not_ended(title, message(e), end.lease, end.ref.namespace))  # noqa: TRY400
         return
     if ended.done:
         log.info("%s %s, because a user ended the task.", "Deleted" if end.action == "delete" else "Suspended", title)
