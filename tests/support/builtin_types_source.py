@@ -1,9 +1,7 @@
-"""Writes builtin_types.json, the fields of Kubernetes' own types, from the models of the official Python client."""
+"""Print `builtin_types.json`, the fields of Kubernetes' own types, from the models of the official Python client."""
 
 import json
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 from kubernetes.client import Configuration, models
@@ -59,7 +57,7 @@ def _name(model: str) -> str:
 
 
 def builtin_types() -> dict[str, dict[str, str]]:
-    """`{type: {field: type}}` of the built-in resources, reachable types included."""
+    """Return `{type: {field: type}}` of the built-in resources, and of the types within them."""
     found: dict[str, dict[str, str]] = {}
     waiting = list(KINDS.values())
     while waiting:
@@ -76,10 +74,11 @@ def builtin_types() -> dict[str, dict[str, str]]:
     return {name: dict(sorted(fields.items())) for name, fields in sorted(found.items())}
 
 
-def render() -> str:
+def main() -> None:
+    """Print a line for each type."""
     lines = [f" {json.dumps(name)}: {json.dumps(fields)}" for name, fields in builtin_types().items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    print("{\n" + ",\n".join(lines) + "\n}")
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(render())
+    main()

@@ -1,8 +1,8 @@
 """Fields of Kubernetes' built-in types: which exist, the type of each, and which are required.
 
 `builtin_types.json` lists them as `{type: {field: type}}`, with `[T]` for lists, `{T}` for maps, and a `!` after what
-is required. It is taken from the models of the official Python client (`tests/support/builtin_types_source.py`), which
-cost 100 MB to import; they are generated from Kubernetes' OpenAPI document, (c) The Kubernetes Authors, Apache-2.0.
+is required. `tools/builtin_types.py` makes it from the models of the official Python client, which cost 100 MB to
+import; they are generated from Kubernetes' OpenAPI document, (c) The Kubernetes Authors, Apache-2.0.
 """
 
 import functools

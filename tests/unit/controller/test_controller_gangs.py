@@ -313,17 +313,7 @@ async def test_one_whose_groups_may_not_be_listed_does_not_keep_the_next_one_fro
 
         monkeypatch.setattr(w.client, "get", forbidden)
         first = msgspec.structs.replace(stand_in(), name="first", resources=(CONFIGMAPS,))
-        await w.start(
-            integrations=[
-                Gangs(
-                    (
-                        first,
-                        stand_in(),
-                    )
-                )
-            ],
-            discovery_interval=0.02,
-        )
+        await w.start(integrations=[Gangs((first, stand_in()))], discovery_interval=0.02)
         await w.submit(gang())
         await w.pods(5)
         assert "digits" in await w.names(LEASES_PATH)
