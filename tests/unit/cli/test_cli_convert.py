@@ -1,32 +1,14 @@
 """`mxjob convert`, run as a user runs it."""
 
-import io
-import sys
-
 import pytest
 import seed_manifests as seeds
 import yaml
 
 from mxnet_operator.api import job_formats
-from mxnet_operator.cli.mxjob import main
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs `mxjob` in this process; returns its exit code, stdout and stderr."""
-
-    def run(*args, stdin=""):
-        monkeypatch.setattr(sys, "argv", ["mxjob", *args])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    return run
-
-
-def test_a_list_format_becomes_v1_with_a_comment_above_each_field_that_was_not_written(run):
-    code, out, err = run("convert", "-f", "-", stdin=seeds.SEED_004_DIST)
+def test_a_list_format_becomes_v1_with_a_comment_above_each_field_that_was_not_written(mxjob):
+    code, out, err = mxjob("convert", "-f", "-", stdin=seeds.SEED_004_DIST)
     assert (code, err) == (0, "")
     assert out.startswith(
         """\
@@ -67,25 +49,25 @@ spec:
 
 
 @pytest.mark.parametrize("text", seeds.ALL.values(), ids=seeds.ALL)
-def test_converting_twice_changes_nothing(run, text):
-    code, once, _ = run("convert", "-", stdin=text)
+def test_converting_twice_changes_nothing(mxjob, text):
+    code, once, _ = mxjob("convert", "-", stdin=text)
     assert code == 0
-    assert run("convert", "-", stdin=once) == (0, once, "")
-    assert run("validate", "-", stdin=once)[0] == 0
+    assert mxjob("convert", "-", stdin=once) == (0, once, "")
+    assert mxjob("validate", "-", stdin=once)[0] == 0
 
 
-def test_what_only_the_server_writes_is_left_out_and_named(run):
-    _, out, _ = run("convert", "-", stdin=seeds.SEED_001_STORED)
+def test_what_only_the_server_writes_is_left_out_and_named(mxjob):
+    _, out, _ = mxjob("convert", "-", stdin=seeds.SEED_001_STORED)
     assert yaml.safe_load(out)["metadata"] == {"name": "mxnet-job", "namespace": "default"}
     assert "status" not in yaml.safe_load(out)
     (said,) = (line for line in out.splitlines() if line.startswith("# left out"))
     assert "status, metadata.creationTimestamp" in said
 
 
-def test_other_documents_keep_every_letter_and_their_place(run):
+def test_other_documents_keep_every_letter_and_their_place(mxjob):
     other = "# my map\nkind: ConfigMap  # mine\ndata:   {a: 'b'}"
-    v1 = run("convert", "-", stdin=seeds.SEED_000_MXNETJOB)[1].rstrip("\n") + "  # a comment of mine"
-    code, out, _ = run("convert", "-", stdin=f"{other}\n---\n{seeds.SEED_003_LINEAR}---\n{v1}\n")
+    v1 = mxjob("convert", "-", stdin=seeds.SEED_000_MXNETJOB)[1].rstrip("\n") + "  # a comment of mine"
+    code, out, _ = mxjob("convert", "-", stdin=f"{other}\n---\n{seeds.SEED_003_LINEAR}---\n{v1}\n")
     assert code == 0
     first, converted, last = out.split("\n---\n")
     assert first == other
@@ -93,37 +75,37 @@ def test_other_documents_keep_every_letter_and_their_place(run):
     assert last == v1 + "\n"
 
 
-def test_the_items_of_a_list_are_converted_one_by_one(run):
+def test_the_items_of_a_list_are_converted_one_by_one(mxjob):
     jobs = [seeds.manifest(seeds.SEED_001_STORED), seeds.manifest(seeds.SEED_004_STORED), {"kind": "ConfigMap"}]
-    _, out, _ = run("convert", "-", stdin=yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": jobs}))
+    _, out, _ = mxjob("convert", "-", stdin=yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": jobs}))
     names = [(each["kind"], each.get("metadata", {}).get("name")) for each in yaml.safe_load_all(out)]
     assert names == [("MXJob", "mxnet-job"), ("MXJob", "example-dist-job"), ("ConfigMap", None)]
 
 
-def test_a_mistake_is_told_with_line_and_right_spelling_and_nothing_is_printed(run):
+def test_a_mistake_is_told_with_line_and_right_spelling_and_nothing_is_printed(mxjob):
     wrong = seeds.SEED_003_LINEAR.replace("mxReplicaType: WORKER", "mxReplicaType: WORKER\n      PsRootPort: 9000")
-    code, out, err = run("convert", "-f", "-", stdin=f"{seeds.SEED_000_MXNETJOB}---\n{wrong}")
+    code, out, err = mxjob("convert", "-f", "-", stdin=f"{seeds.SEED_000_MXNETJOB}---\n{wrong}")
     assert (code, out) == (2, "")
     line = 1 + f"{seeds.SEED_000_MXNETJOB}---\n{wrong}".splitlines().index("      PsRootPort: 9000")
     expected = "spec.replicaSpecs[2].PsRootPort: Invalid value: is called mxPort in fioravanzo.org"
     assert err == f"stdin:{line}: {expected}\n"
 
 
-def test_an_unknown_field_is_a_mistake_too(run):
-    code, out, err = run("convert", "-", stdin=seeds.V1BETA1_TUNE.replace("label:", "lable:"))
+def test_an_unknown_field_is_a_mistake_too(mxjob):
+    code, out, err = mxjob("convert", "-", stdin=seeds.V1BETA1_TUNE.replace("label:", "lable:"))
     assert (code, out) == (2, "")
     assert err.endswith('unknown field "spec.mxReplicaSpecs.TunerServer.lable", did you mean label?\n')
 
 
 @pytest.mark.parametrize("stdin", ["", "# nothing\n", "---\n"])
-def test_nothing_to_convert_is_an_error(run, stdin):
-    code, out, err = run("convert", "-", stdin=stdin)
+def test_nothing_to_convert_is_an_error(mxjob, stdin):
+    code, out, err = mxjob("convert", "-", stdin=stdin)
     assert (code, out) == (2, "")
     assert "expected an MXJob manifest" in err
 
 
-def test_a_manifest_has_to_be_named(run):
-    code, _, err = run("convert")
+def test_a_manifest_has_to_be_named(mxjob):
+    code, _, err = mxjob("convert")
     assert code == 2
     assert "mxjob convert -f old.yaml" in err
 
@@ -131,13 +113,13 @@ def test_a_manifest_has_to_be_named(run):
 @pytest.mark.parametrize(
     "head", ["%YAML 1.1\n---\n", "# made by hand\n%YAML 1.1\n---\n", "%YAML 1.2\n%TAG ! !x\n--- # job\n"]
 )
-def test_a_manifest_that_begins_with_a_directive_is_read(run, head):
-    plain, with_head = (run("convert", "-f", "-", stdin=start + seeds.SEED_004_DIST) for start in ("", head))
+def test_a_manifest_that_begins_with_a_directive_is_read(mxjob, head):
+    plain, with_head = (mxjob("convert", "-f", "-", stdin=start + seeds.SEED_004_DIST) for start in ("", head))
     assert with_head[0] == 0
     assert yaml.safe_load(with_head[1]) == yaml.safe_load(plain[1])
 
 
-def test_a_directive_between_two_documents_is_read(run):
+def test_a_directive_between_two_documents_is_read(mxjob):
     both = f"{seeds.SEED_004_DIST}\n...\n%YAML 1.1\n---\n{seeds.SEED_004_DIST}"
-    code, out, _ = run("convert", "-f", "-", stdin=both)
+    code, out, _ = mxjob("convert", "-f", "-", stdin=both)
     assert (code, len(list(yaml.safe_load_all(out)))) == (0, 2)

@@ -1,25 +1,20 @@
 """`mxjob local up --resource` and `--node-label`, as they are read before anything is started."""
 
-import sys
-
 import pytest
 
 from mxnet_operator.cli.daemons import local_cluster
-from mxnet_operator.cli.mxjob import main
 from mxnet_operator.local.claims import AlreadyRunningError
 
 
 @pytest.fixture
-def up(monkeypatch, capsys):
+def up(monkeypatch, mxjob):
     """Runs `mxjob local up`, which starts nothing; returns its exit code, its options if any, and stderr."""
 
     def run(*args):
         started = []
         monkeypatch.setattr(local_cluster, "in_foreground", lambda options, policy: started.append(options))
-        monkeypatch.setattr(sys, "argv", ["mxjob", "local", "up", *args])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, started[0] if started else None, capsys.readouterr().err
+        code, _, err = mxjob("local", "up", *args)
+        return code, started[0] if started else None, err
 
     return run
 
@@ -64,7 +59,7 @@ def test_what_is_no_label_is_refused_in_kubernetes_words(up, text, why):
     assert why in " ".join(told.split())
 
 
-def test_a_cluster_in_the_background_gets_them_too(monkeypatch, tmp_path):
+def test_a_cluster_in_the_background_gets_them_too(monkeypatch, mxjob, tmp_path):
     commands = []
 
     def start(home, command, on_step):
@@ -73,7 +68,5 @@ def test_a_cluster_in_the_background_gets_them_too(monkeypatch, tmp_path):
 
     monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(local_cluster.daemon, "start_detached", start)
-    monkeypatch.setattr(sys, "argv", ["mxjob", "local", "up", "-d", "--node-label", "pool=gpus"])
-    with pytest.raises(SystemExit):
-        main()
+    mxjob("local", "up", "-d", "--node-label", "pool=gpus")
     assert ["--node-label", "pool=gpus"] in [commands[0][i : i + 2] for i in range(len(commands[0]))]

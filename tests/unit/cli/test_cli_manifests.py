@@ -1,13 +1,10 @@
 """Reading manifests: documents, lines, and what is no YAML."""
 
-import sys
-
 import pytest
 from unreadable_manifests import REFUSED
 
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.manifests import read_documents
-from mxnet_operator.cli.mxjob import main
 
 TWO = """\
 # a comment
@@ -92,15 +89,12 @@ def test_a_document_counts_as_a_job_unless_it_says_another_kind(write, text, is_
 
 
 @pytest.fixture(params=[["validate", "-f"], ["convert", "-f"], ["run", "-f"]], ids=lambda words: words[0])
-def refused(request, monkeypatch, capsys):
+def refused(request, mxjob):
     """Runs a command on a file; what it said on stderr, once it has refused with 2 and without a traceback."""
 
     def run(path):
-        monkeypatch.setattr(sys, "argv", ["mxjob", *request.param, path])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capsys.readouterr()
-        assert (left.value.code, out) == (2, "")
+        code, out, err = mxjob(*request.param, path)
+        assert (code, out) == (2, "")
         assert "Traceback" not in err
         return err
 

@@ -1,10 +1,7 @@
 """What `mxjob run` looks at before it creates a job: a training isn't lost for want of a report."""
 
-import sys
-
 import pytest
 
-from mxnet_operator.cli.mxjob import main
 from mxnet_operator.cli.verbs import run as run_command
 
 JOB = """\
@@ -20,7 +17,7 @@ spec:
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
+def run(monkeypatch, mxjob, tmp_path):
     """Runs `mxjob run --report REPORT`; returns its exit code, stderr, and how many jobs it would have created."""
     created = []
 
@@ -33,10 +30,8 @@ def run(monkeypatch, capsys, tmp_path):
     (tmp_path / "job.yaml").write_text(JOB)
 
     def run(report):
-        monkeypatch.setattr(sys, "argv", ["mxjob", "run", "-f", str(tmp_path / "job.yaml"), "--report", str(report)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, capsys.readouterr().err, len(created)
+        code, _, err = mxjob("run", "-f", str(tmp_path / "job.yaml"), "--report", str(report))
+        return code, err, len(created)
 
     return run
 
@@ -62,9 +57,7 @@ def test_where_no_report_can_be_no_job_is_created(run, tmp_path, report, problem
     assert f"--report {tmp_path / report}: {problem}" in err.replace("\n", " ")
 
 
-def test_resume_needs_a_folder_that_outlives_a_pod(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "--image", "any", "--resume", "train.py"])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 2
-    assert "--mount ./models:/models" in capsys.readouterr().err
+def test_resume_needs_a_folder_that_outlives_a_pod(mxjob):
+    code, _, err = mxjob("run", "--image", "any", "--resume", "train.py")
+    assert code == 2
+    assert "--mount ./models:/models" in err

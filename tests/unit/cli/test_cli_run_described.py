@@ -1,13 +1,10 @@
 """`mxjob run` without a manifest, and with options beside one: the same job as by every other door."""
 
 import re
-import sys
 
 import pytest
 import yaml
 from descriptions import COMMON, MEANT, at
-
-from mxnet_operator.cli.mxjob import main
 
 JOB = """\
 apiVersion: kubeflow.org/v1
@@ -33,15 +30,12 @@ OPTIONS = {
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(mxjob):
     """Runs `mxjob run --dry-run`; returns its exit code, the manifest, and stderr."""
 
     def run(*args):
-        monkeypatch.setattr(sys, "argv", ["mxjob", "run", "--dry-run", *args])
-        with pytest.raises(SystemExit) as left:
-            main()
-        done = capsys.readouterr()
-        return left.value.code, yaml.safe_load(done.out), done.err
+        code, out, err = mxjob("run", "--dry-run", *args)
+        return code, yaml.safe_load(out), err
 
     return run
 

@@ -1,16 +1,16 @@
 """`mxjob run train.py`: which folder and command it means, and what is said where it can't run."""
 
+import functools
 import json
 import re
 import shlex
-import sys
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
 from mxnet_operator.api.job_formats import submission_errors
-from mxnet_operator.cli.mxjob import app, main
+from mxnet_operator.cli.mxjob import app
 from mxnet_operator.local.images import ImageStore
 
 OTHER_CLUSTER = {
@@ -39,16 +39,9 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(mxjob):
     """Runs `mxjob run`; returns its exit code, stdout and stderr."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["mxjob", "run", *words])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    return run
+    return functools.partial(mxjob, "run")
 
 
 def container(manifest, replica_type="Worker"):

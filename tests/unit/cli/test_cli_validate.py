@@ -1,14 +1,11 @@
 """`mxjob validate`, run as a user runs it."""
 
-import io
 import subprocess
 import sys
 import textwrap
 
 import pytest
 from waiting import SECONDS
-
-from mxnet_operator.cli.mxjob import main
 
 GOOD = """\
 apiVersion: kubeflow.org/v1
@@ -22,32 +19,18 @@ spec:
 """
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs `mxjob` in this process; returns its exit code, stdout and stderr."""
-
-    def run(*args, stdin=""):
-        monkeypatch.setattr(sys, "argv", ["mxjob", *args])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    return run
+def test_a_good_manifest_is_ok(mxjob):
+    assert mxjob("validate", "-f", "-", stdin=GOOD) == (0, "stdin: ok: MXJob good\n", "")
 
 
-def test_a_good_manifest_is_ok(run):
-    assert run("validate", "-f", "-", stdin=GOOD) == (0, "stdin: ok: MXJob good\n", "")
-
-
-def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout(run):
+def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout(mxjob):
     bad = (
         GOOD.replace("  jobMode: MXTrain\n", "")
         .replace("name: mxnet, ", "")
         .replace("Worker:", "Worker:\n      replica: 2")
     )
 
-    code, out, _err = run("validate", "-", stdin=bad)
+    code, out, _err = mxjob("validate", "-", stdin=bad)
 
     assert code == 2
     assert out.splitlines() == [
@@ -57,40 +40,40 @@ def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout
     ]
 
 
-def test_a_limit_that_kueue_would_ignore_is_a_mistake(run):
+def test_a_limit_that_kueue_would_ignore_is_a_mistake(mxjob):
     label = 'metadata: {name: good, labels: {"kueue.x-k8s.io/max-exec-time-seconds": "24h"}}'
-    code, out, _err = run("validate", "-", stdin=GOOD.replace("metadata: {name: good}", label))
+    code, out, _err = mxjob("validate", "-", stdin=GOOD.replace("metadata: {name: good}", label))
     words = "kueue.x-k8s.io/max-exec-time-seconds must be a whole number of seconds from 1 to 2147483647"
     assert (code, out) == (2, f'stdin:3: metadata.labels: Invalid value: "24h": {words}\n')
 
 
-def test_fields_of_a_newer_kubernetes_are_taken_on_request(run):
+def test_fields_of_a_newer_kubernetes_are_taken_on_request(mxjob):
     newer = GOOD.replace("{containers:", "{newInKubernetes140: 1, containers:")
-    code, out, _err = run("validate", "-", stdin=newer)
+    code, out, _err = mxjob("validate", "-", stdin=newer)
     assert code == 2
     assert "spec.newInKubernetes140" in out
-    assert run("validate", "--allow-unknown-fields", "-", stdin=newer)[0] == 0
+    assert mxjob("validate", "--allow-unknown-fields", "-", stdin=newer)[0] == 0
 
 
-def test_other_kinds_are_skipped_with_a_note_on_stderr(run):
-    code, out, err = run("validate", "-f", "-", stdin=f"kind: ConfigMap\n---\n{GOOD}")
+def test_other_kinds_are_skipped_with_a_note_on_stderr(mxjob):
+    code, out, err = mxjob("validate", "-f", "-", stdin=f"kind: ConfigMap\n---\n{GOOD}")
 
     assert code == 0
     assert out == "stdin (document 2): ok: MXJob good\n"
     assert err == "stdin (document 1): skipped: kind ConfigMap is not checked\n"
 
 
-def test_the_items_of_a_list_are_checked_one_by_one(run):
+def test_the_items_of_a_list_are_checked_one_by_one(mxjob):
     item = textwrap.indent(GOOD, "    ")[3:]
     jobs = f"apiVersion: v1\nkind: List\nitems:\n  -{item}  -{item.replace('jobMode', 'mode')}"
-    code, out, _ = run("validate", "-", stdin=jobs)
+    code, out, _ = mxjob("validate", "-", stdin=jobs)
     assert code == 2
     assert out.startswith(
         "stdin (document 1): ok: MXJob good\nstdin:15: MXJob good: spec.jobMode: Required value: MXTrain or MXTune\n"
     )
 
 
-def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_one(run):
+def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_one(mxjob):
     for metadata, name in (
         ("{name: good, namespace: team-a}", "MXJob team-a/good: "),
         ("{name: good, namespace: [1]}", "MXJob good: "),
@@ -98,7 +81,7 @@ def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_on
         ("[]", ""),
     ):
         bad = GOOD.replace("{name: good}", metadata).replace("  jobMode: MXTrain\n", "")
-        code, out, err = run("validate", "-", stdin=f"{GOOD}---\n{bad}")
+        code, out, err = mxjob("validate", "-", stdin=f"{GOOD}---\n{bad}")
         assert code == 2, err
         assert out.count("\n") >= 2
         assert all(line.split(": ", 1)[1].startswith(name) for line in out.splitlines()[1:]), out
@@ -112,24 +95,24 @@ def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_on
         "kind: List\nitems: []\n---\nkind: List\nitems: []\n",
     ],
 )
-def test_a_cluster_without_jobs_has_nothing_to_check_and_that_is_no_error(run, empty):
-    assert run("validate", "-", stdin=empty) == (0, "", "stdin: nothing to check: empty list\n")
-    code, _, err = run("run", "-f", "-", stdin=empty)
+def test_a_cluster_without_jobs_has_nothing_to_check_and_that_is_no_error(mxjob, empty):
+    assert mxjob("validate", "-", stdin=empty) == (0, "", "stdin: nothing to check: empty list\n")
+    code, _, err = mxjob("run", "-f", "-", stdin=empty)
     assert code == 2
     assert "stdin: empty list; expected an MXJob manifest" in err
-    assert run("validate", "-", stdin="# none\n")[0] == 2
+    assert mxjob("validate", "-", stdin="# none\n")[0] == 2
 
 
-def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked(run):
-    code, out, err = run("validate", "/no/such.yaml", "-", stdin=GOOD)
+def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked(mxjob):
+    code, out, err = mxjob("validate", "/no/such.yaml", "-", stdin=GOOD)
 
     assert code == 2
     assert out == "stdin: ok: MXJob good\n"
     assert err == "error: /no/such.yaml: No such file or directory\n"
 
 
-def test_no_manifest_at_all_is_a_usage_error(run):
-    code, _out, err = run("validate")
+def test_no_manifest_at_all_is_a_usage_error(mxjob):
+    code, _out, err = mxjob("validate")
 
     assert code == 2
     assert "no manifest given" in err
@@ -168,12 +151,12 @@ def test_a_missing_extra_is_named_with_how_to_install_it():
     assert "Traceback" not in done.stderr
 
 
-def test_a_gpu_that_nothing_uses_is_a_warning_and_no_mistake(run):
+def test_a_gpu_that_nothing_uses_is_a_warning_and_no_mistake(mxjob):
     container = '{name: mxnet, image: "mxjob/mxnet:1.9.1", resources: {limits: {nvidia.com/gpu: 1}}}'
     job = GOOD.partition("    Worker:")[0] + "".join(
         f"    {kind}:\n      template: {{spec: {{containers: [{container}]}}}}\n" for kind in ("Scheduler", "Worker")
     )
-    code, out, err = run("validate", "-", stdin=job)
+    code, out, err = mxjob("validate", "-", stdin=job)
     assert (code, out) == (0, "stdin: ok: MXJob good\n")
     assert err.startswith("stdin: warning: Scheduler: the template asks for nvidia.com/gpu, which a Scheduler never")
     assert err.count("warning") == 1
@@ -181,8 +164,8 @@ def test_a_gpu_that_nothing_uses_is_a_warning_and_no_mistake(run):
 
 @pytest.mark.parametrize("kind", ["", "null", "~"])
 @pytest.mark.parametrize("verb", ["validate", "convert"])
-def test_a_kind_that_is_null_is_a_mistake(run, verb, kind):
+def test_a_kind_that_is_null_is_a_mistake(mxjob, verb, kind):
     manifest = f"apiVersion: kubeflow.org/v1\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{}}\n"
-    code, out, err = run(verb, "-f", "-", stdin=manifest)
+    code, out, err = mxjob(verb, "-f", "-", stdin=manifest)
     assert code == 2
     assert "stdin:2: kind: " in out + err
