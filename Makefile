@@ -91,7 +91,7 @@ format: $(VENV)/.installed ## Format the code and mend what can be mended.
 generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo templates and examples, the references.
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
 	@$(BIN)/mxnet-operator crd --legacy >operator/manifests/overlays/legacy/crd.yaml
-	@$(BIN)/python tools/builtin_types.py >operator/mxnet_operator/api/builtin_types.json
+	@$(BIN)/python tools/builtin_types.py
 	@$(BIN)/python tools/chart_files.py
 	@$(BIN)/python -m mxnet_argo argo
 	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python tools/airflow_reference.py

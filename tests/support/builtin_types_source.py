@@ -1,11 +1,14 @@
-"""Print `builtin_types.json`, the fields of Kubernetes' own types, from the models of the official Python client."""
+"""Write `builtin_types.json`, the fields of Kubernetes' own types, from the models of the official Python client."""
 
 import json
 import re
-from typing import Any
+import sys
+from pathlib import Path
+from typing import Any, Final
 
 from kubernetes.client import Configuration, models
 
+TARGET: Final = Path(__file__).resolve().parent.parent / "operator" / "mxnet_operator" / "api" / "builtin_types.json"
 KINDS = {
     "Pod": "V1Pod",
     "Service": "V1Service",
@@ -74,11 +77,7 @@ def builtin_types() -> dict[str, dict[str, str]]:
     return {name: dict(sorted(fields.items())) for name, fields in sorted(found.items())}
 
 
-def main() -> None:
-    """Print a line for each type."""
-    lines = [f" {json.dumps(name)}: {json.dumps(fields)}" for name, fields in builtin_types().items()]
-    print("{\n" + ",\n".join(lines) + "\n}")
-
-
 if __name__ == "__main__":
-    main()
+    lines = [f" {json.dumps(name)}: {json.dumps(fields)}" for name, fields in builtin_types().items()]
+    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    sys.stdout.write(f"{TARGET}\n")
