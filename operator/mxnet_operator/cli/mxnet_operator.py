@@ -3,7 +3,7 @@
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -53,6 +53,12 @@ def _seconds(text: str | float) -> float:
         raise typer.BadParameter(str(error)) from error
 
 
+def _option(*flags: str, help: str, panel: str | None = None, **more: Any) -> Any:  # noqa: A002 - typer's word
+    """Return an option with an environment variable of its name, unless another is given."""
+    variable = _ENV + flags[0].partition("/")[0].removeprefix("--").replace("-", "_").upper()
+    return typer.Option(*flags, help=help, rich_help_panel=panel, **{"envvar": variable} | more)
+
+
 @app.callback()
 def _options(
     version: Annotated[
@@ -68,7 +74,7 @@ def _options(
 def run(  # noqa: PLR0917 - options
     kubeconfig: Annotated[
         str | None,
-        typer.Option(
+        _option(
             "--kubeconfig",
             metavar="FILE",
             envvar="USE_KUBE_CONFIG",
@@ -79,7 +85,7 @@ def run(  # noqa: PLR0917 - options
     context: ContextOption = None,
     namespace: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
             "--namespace",
             "-n",
             metavar="NAME",
@@ -89,14 +95,12 @@ def run(  # noqa: PLR0917 - options
             show_default=False,
         ),
     ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, max=256, envvar=f"{_ENV}WORKERS", help="Jobs to reconcile concurrently.")
-    ] = 8,
+    workers: Annotated[int, _option("--workers", min=1, max=256, help="Jobs to reconcile concurrently.")] = 8,
     gang_scheduling: Annotated[
         str,
-        typer.Option(
+        _option(
+            "--gang-scheduling",
             metavar="NAME",
-            envvar=f"{_ENV}GANG_SCHEDULING",
             help="Gang scheduler, which places all pods of a job or none: native, coscheduling or volcano. auto:"
             " Kubernetes' own pod groups where the server has them, else those of scheduler-plugins where their CRD is"
             " installed. none: no gang scheduler.",
@@ -104,9 +108,9 @@ def run(  # noqa: PLR0917 - options
     ] = "auto",
     gang_scheduler_name: Annotated[
         str,
-        typer.Option(
+        _option(
+            "--gang-scheduler-name",
             metavar="NAME",
-            envvar=f"{_ENV}GANG_SCHEDULER_NAME",
             help="schedulerName of gang-scheduled pods whose template has none; for coscheduling and volcano. Default:"
             " the cluster's default scheduler, and for volcano `volcano`.",
             show_default=False,
@@ -114,9 +118,9 @@ def run(  # noqa: PLR0917 - options
     ] = "",
     job_url_template: Annotated[
         str,
-        typer.Option(
+        _option(
+            "--job-url-template",
             metavar="URL",
-            envvar=f"{_ENV}JOB_URL_TEMPLATE",
             help="Address of a job's page in a dashboard of yours, with {namespace}, {name} and {uid}: it becomes the"
             " status.url of every MXJob, and the link of its Airflow task. http or https.",
             show_default=False,
@@ -124,115 +128,103 @@ def run(  # noqa: PLR0917 - options
     ] = "",
     leader_elect: Annotated[
         bool,
-        typer.Option(
+        _option(
             "--leader-elect/--no-leader-elect",
-            envvar=f"{_ENV}LEADER_ELECT",
             help="Reconcile only while holding the leader election Lease; other replicas stand by with warm caches.",
-            rich_help_panel=_ELECTION,
+            panel=_ELECTION,
         ),
     ] = True,
     lease_name: Annotated[
         str,
-        typer.Option(
+        _option(
             "--leader-elect-resource-name",
             metavar="NAME",
-            envvar=f"{_ENV}LEADER_ELECT_RESOURCE_NAME",
             help="Name of the Lease; operators that watch different namespaces need one each.",
-            rich_help_panel=_ELECTION,
+            panel=_ELECTION,
         ),
     ] = "mxnet-operator",
     lease_namespace: Annotated[
         str | None,
-        typer.Option(
+        _option(
             "--leader-elect-resource-namespace",
             metavar="NAME",
             envvar=[f"{_ENV}LEADER_ELECT_RESOURCE_NAMESPACE", "MY_POD_NAMESPACE"],
             help="Namespace of the Lease. Default: the pod's own, or that of the kubeconfig context.",
             show_default=False,
-            rich_help_panel=_ELECTION,
+            panel=_ELECTION,
         ),
     ] = None,
     lease_duration: Annotated[
         float,
-        typer.Option(
+        _option(
             "--leader-elect-lease-duration",
             parser=_seconds,
             metavar="DURATION",
-            envvar=f"{_ENV}LEADER_ELECT_LEASE_DURATION",
             help="How long standby replicas wait after a renewal before they take over; whole seconds.",
             show_default="5s",
-            rich_help_panel=_ELECTION,
+            panel=_ELECTION,
         ),
     ] = 5,
     renew_deadline: Annotated[
         float,
-        typer.Option(
+        _option(
             "--leader-elect-renew-deadline",
             parser=_seconds,
             metavar="DURATION",
-            envvar=f"{_ENV}LEADER_ELECT_RENEW_DEADLINE",
             help="How long a leader leads after its last renewal; less than --leader-elect-lease-duration.",
             show_default="3.5s",
-            rich_help_panel=_ELECTION,
+            panel=_ELECTION,
         ),
     ] = 3.5,
     retry_period: Annotated[
         float,
-        typer.Option(
+        _option(
             "--leader-elect-retry-period",
             parser=_seconds,
             metavar="DURATION",
-            envvar=f"{_ENV}LEADER_ELECT_RETRY_PERIOD",
             help="Time between attempts to acquire or renew the Lease.",
             show_default="1s",
-            rich_help_panel=_ELECTION,
+            panel=_ELECTION,
         ),
     ] = 1,
     metrics_address: Annotated[
         str | None,
-        typer.Option(
+        _option(
             "--metrics-bind-address",
             metavar="HOST:PORT",
-            envvar=f"{_ENV}METRICS_BIND_ADDRESS",
             help="Address of /metrics; plain HTTP unless --metrics-cert-path is given. :PORT listens on all interfaces,"
             " 0 turns it off.",
             show_default="127.0.0.1:8080; in a pod :8080",
-            rich_help_panel=_ADDRESSES,
+            panel=_ADDRESSES,
         ),
     ] = None,
     metrics_certificate: Annotated[
         Path | None,
-        typer.Option(
+        _option(
             "--metrics-cert-path",
             metavar="FOLDER",
-            envvar=f"{_ENV}METRICS_CERT_PATH",
             help="Folder with tls.crt and tls.key: serve /metrics over TLS, and only to clients whose bearer token may"
             " get /metrics (TokenReview, SubjectAccessReview). Default: plain HTTP, no authentication.",
             show_default=False,
-            rich_help_panel=_ADDRESSES,
+            panel=_ADDRESSES,
         ),
     ] = None,
     health_address: Annotated[
         str | None,
-        typer.Option(
+        _option(
             "--health-probe-bind-address",
             metavar="HOST:PORT",
-            envvar=f"{_ENV}HEALTH_PROBE_BIND_ADDRESS",
             help="Address of /readyz, /livez and /healthz, written like --metrics-bind-address.",
             show_default="127.0.0.1:8081; in a pod :8081",
-            rich_help_panel=_ADDRESSES,
+            panel=_ADDRESSES,
         ),
     ] = None,
     log_level: Annotated[
-        LogLevel, typer.Option(envvar=f"{_ENV}LOG_LEVEL", help="Least severe level to log.", rich_help_panel=_LOG)
+        LogLevel, _option("--log-level", help="Least severe level to log.", panel=_LOG)
     ] = LogLevel.INFO,
     log_format: Annotated[
         LogFormat,
-        typer.Option(
-            envvar=f"{_ENV}LOG_FORMAT",
-            help="text: lines for people; json: one JSON object per line.",
-            rich_help_panel=_LOG,
-        ),
+        _option("--log-format", help="text: lines for people; json: one JSON object per line.", panel=_LOG),
     ] = LogFormat.TEXT,
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C; the log goes to standard error.

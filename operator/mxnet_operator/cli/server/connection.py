@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.options import option
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -33,34 +34,20 @@ def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
 
 KubeconfigOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--kubeconfig",
         metavar="FILE",
         help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
-        show_default=False,
-        rich_help_panel=_PANEL,
+        panel=_PANEL,
     ),
 ]
 ContextOption = Annotated[
     str | None,
-    typer.Option(
-        "--context",
-        metavar="NAME",
-        help="Kubeconfig context; default: the current one.",
-        show_default=False,
-        rich_help_panel=_PANEL,
-    ),
+    option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", panel=_PANEL),
 ]
 NamespaceOption = Annotated[
     str | None,
-    typer.Option(
-        "--namespace",
-        "-n",
-        metavar="NAME",
-        help="Namespace; default: the context's.",
-        show_default=False,
-        rich_help_panel=_PANEL,
-    ),
+    option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL),
 ]
 JobNameArgument = Annotated[
     str,

@@ -15,6 +15,7 @@ from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.tables import Columns
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.output.times import job_duration, since
@@ -72,7 +73,7 @@ async def get(
     ] = False,
     selector: Annotated[
         str | None,
-        typer.Option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a.", show_default=False),
+        option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a."),
     ] = None,
     output: Annotated[Output | None, typer.Option("--output", "-o", help="Output format; default: a table.")] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Then print a line per change, until Ctrl-C.")] = False,

@@ -7,6 +7,7 @@ import typer
 
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.images import build_image, complete_image, image_store
 
@@ -34,10 +35,9 @@ def add(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the files of its working directory.")],
     base: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="IMAGE",
             help="Image whose packages it uses, as mxjob/tvm:0.27; default: MXNet, or a locked requirements.txt.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

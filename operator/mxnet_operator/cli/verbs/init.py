@@ -11,6 +11,7 @@ import typer
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.images import complete_image, image_name, image_store
 from mxnet_operator.cli.running.script import Script, job_prefix
@@ -65,10 +66,9 @@ def init(
     workers: Annotated[int, typer.Option(min=1, help="Number of Workers.")] = 1,
     image: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="IMAGE",
             help="Name of the image; default: the folder's name with the tag 1.0.",
-            show_default=False,
             autocompletion=complete_image,
         ),
     ] = None,

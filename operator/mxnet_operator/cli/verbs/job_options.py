@@ -1,5 +1,6 @@
 """Options of `mxjob run` that describe a job, without a manifest or merged over one."""
 
+import functools
 import hashlib
 import re
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.running.images import complete_image
 from mxnet_operator.cli.running.script import with_python
 from mxnet_operator.description import DescriptionError, MXJobDescription
@@ -17,12 +19,7 @@ _LABEL_LENGTH: Final = 63
 _LABEL: Final = re.compile(rf"(?=.{{1,{_LABEL_LENGTH}}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 """A label as in RFC 1123, which a volume's name must be; a claim's may have dots and be longer."""
 _NOT_OF_A_LABEL: Final = re.compile("[^a-z0-9]+")
-_PANEL: Final = "More about the job"
-
-
-def _option(*flags: str, help: str, metavar: str | None = None, basic: bool = False) -> Any:  # noqa: A002 - typer's word
-    panel = None if basic else _PANEL
-    return typer.Option(*flags, help=help, metavar=metavar, show_default=False, rich_help_panel=panel)
+_more = functools.partial(option, panel="More about the job")
 
 
 CommandArgument = Annotated[
@@ -34,86 +31,81 @@ CommandArgument = Annotated[
     ),
 ]
 NameOption = Annotated[
-    str | None, _option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.", basic=True)
+    str | None, option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.")
 ]
 ImageOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--image",
         metavar="IMAGE",
         help="Image of every replica; default: one of the script's folder, on the local cluster.",
-        show_default=False,
         autocompletion=complete_image,
     ),
 ]
 PipOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--pip",
         metavar="PACKAGE",
         help="Package to add to the image of the script's folder, such as pandas; repeatable.",
-        show_default=False,
     ),
 ]
-WorkersOption = Annotated[int | None, _option("--workers", help="Number of Workers; default: 1.", basic=True)]
+WorkersOption = Annotated[int | None, option("--workers", help="Number of Workers; default: 1.")]
 ServersOption = Annotated[
     int | None,
-    _option("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
+    _more("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
 ]
-GpusOption = Annotated[int | None, _option("--gpus-per-worker", help="GPUs of each Worker.", basic=True)]
+GpusOption = Annotated[int | None, option("--gpus-per-worker", help="GPUs of each Worker.")]
 GpuResourceOption = Annotated[
-    str | None, _option("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
+    str | None, _more("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
 ]
 EnvOption = Annotated[
-    list[str] | None, _option("--env", "-e", metavar="NAME=VALUE", help="Environment variable; repeatable.", basic=True)
+    list[str] | None, option("--env", "-e", metavar="NAME=VALUE", help="Environment variable; repeatable.")
 ]
 SecretOption = Annotated[
     list[str] | None,
-    _option("--secret", metavar="NAME", help="Secret whose keys become environment variables; repeatable."),
+    _more("--secret", metavar="NAME", help="Secret whose keys become environment variables; repeatable."),
 ]
 ConfigMapOption = Annotated[
     list[str] | None,
-    _option("--config-map", metavar="NAME", help="ConfigMap whose keys become environment variables; repeatable."),
+    _more("--config-map", metavar="NAME", help="ConfigMap whose keys become environment variables; repeatable."),
 ]
 VolumeOption = Annotated[
     list[str] | None,
-    _option(
-        "--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable.", basic=True
-    ),
+    option("--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable."),
 ]
 MountOption = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--mount",
         metavar="FOLDER:/PATH[:ro]",
         help="Local cluster only: folder of this machine and its mount path; repeatable.",
-        basic=True,
     ),
 ]
 NodeSelectorOption = Annotated[
     list[str] | None,
-    _option("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
+    _more("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
 ]
 PullSecretOption = Annotated[
     list[str] | None,
-    _option("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
+    _more("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
 ]
 ServiceAccountOption = Annotated[
-    str | None, _option("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
+    str | None, _more("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
 ]
-QueueOption = Annotated[str | None, _option("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")]
+QueueOption = Annotated[str | None, _more("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")]
 PlacementOption = Annotated[
     str | None,
-    _option(
+    _more(
         "--placement",
         metavar="Pack|Exclusive",
         help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
     ),
 ]
-BackoffLimitOption = Annotated[int | None, _option("--backoff-limit", help="Retries before the job fails.")]
+BackoffLimitOption = Annotated[int | None, _more("--backoff-limit", help="Retries before the job fails.")]
 ResumeOption = Annotated[
     bool | None,
-    _option(
+    _more(
         "--resume",
         help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as MXNet's"
         " fit.py does; put it on a --volume or --mount. Other scripts: runPolicy.resume of a manifest.",
@@ -121,7 +113,7 @@ ResumeOption = Annotated[
 ]
 FailOnDivergenceOption = Annotated[
     bool | None,
-    _option("--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."),
+    _more("--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."),
 ]
 
 

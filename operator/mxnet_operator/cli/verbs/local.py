@@ -15,6 +15,7 @@ from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.verbs import images
 
@@ -51,15 +52,14 @@ def up(  # noqa: PLR0917 - options
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background; return when ready.")] = False,
     cpus: Annotated[
         float | None,
-        typer.Option(min=0.1, help="CPUs that pods may request; default: this machine's.", show_default=False),
+        option(min=0.1, help="CPUs that pods may request; default: this machine's."),
     ] = None,
     gpus: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=0,
             help="NVIDIA GPUs that pods may request, whether the machine has them or not; default: those found, "
             "limited by CUDA_VISIBLE_DEVICES.",
-            show_default=False,
         ),
     ] = None,
     gpu_share: Annotated[
@@ -70,19 +70,16 @@ def up(  # noqa: PLR0917 - options
     ] = 1,
     resource: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="NAME=COUNT",
             help="Extended resource that pods may request, such as amd.com/gpu=2 or example.com/fpga=1, whether the "
             "machine has it or not; repeatable.",
-            show_default=False,
         ),
     ] = None,
     node_label: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Label of the node, for pods with a node selector, such as pool=gpus; repeatable.",
-            show_default=False,
+        option(
+            metavar="KEY=VALUE", help="Label of the node, for pods with a node selector, such as pool=gpus; repeatable."
         ),
     ] = None,
     control_plane: Annotated[

@@ -9,6 +9,7 @@ import typer
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.running.follow_replicas import rest_of_log
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
@@ -42,15 +43,9 @@ async def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the job ends.")] = False,
     replica: Annotated[
         str | None,
-        typer.Option(
-            metavar="TYPE-INDEX|all",
-            help="Replica whose log is shown; default: worker-0, or tuner-0.",
-            show_default=False,
-        ),
+        option(metavar="TYPE-INDEX|all", help="Replica whose log is shown; default: worker-0, or tuner-0."),
     ] = None,
-    tail: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Show only the last N lines.", show_default=False)
-    ] = None,
+    tail: Annotated[int | None, option(min=0, metavar="N", help="Show only the last N lines.")] = None,
     raw: Annotated[
         bool,
         typer.Option(

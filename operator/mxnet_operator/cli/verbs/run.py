@@ -19,6 +19,7 @@ from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.cluster_files import with_output_folders
@@ -116,13 +117,7 @@ def run(
     command: CommandArgument = None,
     file: Annotated[
         str | None,
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="FILE",
-            help="Manifest of the job; - reads stdin.",
-            show_default=False,
-        ),
+        option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin."),
     ] = None,
     name: NameOption = None,
     image: ImageOption = None,
@@ -145,90 +140,73 @@ def run(
     resume: ResumeOption = None,
     fail_on_divergence: FailOnDivergenceOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
-    dry_run_format: Annotated[
-        _Format | None, typer.Option("-o", help="Format of --dry-run; default: yaml.", show_default=False)
-    ] = None,
+    dry_run_format: Annotated[_Format | None, option("-o", help="Format of --dry-run; default: yaml.")] = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     on_interrupt: Annotated[
         OnInterrupt | None,
-        typer.Option(
-            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete.",
-            show_default=False,
-            rich_help_panel=_FOLLOWING,
-        ),
+        option(help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete.", panel=_FOLLOWING),
     ] = None,
     logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.", rich_help_panel=_FOLLOWING)] = True,
     replica: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="TYPE-INDEX",
             help="Replica whose log is shown; default: worker-0, or tuner-0.",
-            show_default=False,
-            rich_help_panel=_FOLLOWING,
+            panel=_FOLLOWING,
             autocompletion=_complete_replica,
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write an HTML report when the job has ended.", show_default=False),
+        option(metavar="FILE", help="Write an HTML report when the job has ended."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FOLDER",
             help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
             "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
             "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
-            show_default=False,
         ),
     ] = None,
     timeout: Annotated[
         str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="Give up after e.g. 90s, 10m or 2h.",
-            show_default=False,
-            rich_help_panel=_FOLLOWING,
-        ),
+        option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", panel=_FOLLOWING),
     ] = None,
     adopt: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="LABEL",
             help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
             " the manifest's.",
-            show_default=False,
-            rich_help_panel=_FOR_PROGRAMS,
+            panel=_FOR_PROGRAMS,
         ),
     ] = None,
     output_dir: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="DIR",
             help="Folder for the files job, state, message, result and files, written however the job ends.",
-            show_default=False,
-            rich_help_panel=_FOR_PROGRAMS,
+            panel=_FOR_PROGRAMS,
         ),
     ] = None,
     message_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="File for the message too, 4 kB at most; in a pod: /dev/termination-log.",
-            show_default=False,
-            rich_help_panel=_FOR_PROGRAMS,
+            panel=_FOR_PROGRAMS,
         ),
     ] = None,
     workflow: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="NAME",
             help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
             " terminated or deleted, or the step's deadline has passed.",
-            show_default=False,
-            rich_help_panel=_FOR_PROGRAMS,
+            panel=_FOR_PROGRAMS,
         ),
     ] = None,
     retry_timeout: Annotated[

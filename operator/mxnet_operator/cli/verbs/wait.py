@@ -10,6 +10,7 @@ import typer
 from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
@@ -57,7 +58,7 @@ async def wait(
     ] = Awaited.SUCCEEDED,
     timeout: Annotated[  # noqa: ASYNC109 - the command's option
         str | None,
-        typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
+        option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."),
     ] = None,
 ) -> Exit:
     """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
