@@ -1,9 +1,10 @@
 """Real Airflow for the tests: a home with a database, and `airflow` run in it as a user runs it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
+import structlog.testing
 from airflow_command import AirflowHome
 from airflow_world import begun, cluster, local, real, whole_airflow, world  # noqa: F401 - fixtures
 from begun_tests import is_alone, pytest_pyfunc_call  # noqa: F401 - a hook
@@ -41,3 +42,10 @@ def no_controller_is_waited_for() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:  # the fixture `monkeypatch` would outlive all others of a test
         patch.setattr("mxnet_provider.operators.task_job._PAGE_SECONDS", 0.0)
         yield
+
+
+@pytest.fixture
+def task_log() -> Iterator[Callable[[], list[str]]]:
+    """The messages of the task's log so far."""
+    with structlog.testing.capture_logs() as entries:
+        yield lambda: [entry["event"] for entry in entries]

@@ -4,7 +4,6 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-import structlog.testing
 from provider_fixtures import StampedLog, Store, Try, operator_world, server_in_thread
 from waiting import eventually
 
@@ -42,13 +41,6 @@ def world(request, running):
 @pytest.fixture
 def waiting_world(running):
     yield from operator_world(running, deferrable=False)
-
-
-@pytest.fixture
-def task_log():
-    """The messages of the task's log so far."""
-    with structlog.testing.capture_logs() as entries:
-        yield lambda: [entry["event"] for entry in entries]
 
 
 def annotations_of(world, job):

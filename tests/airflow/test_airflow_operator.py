@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import msgspec
 import pytest
-import structlog.testing
 import yaml
 from airflow.providers.cncf.kubernetes.secret import Secret
 from airflow.sdk.bases.operator import ExecutorSafeguard
@@ -76,13 +75,6 @@ def waiting_world(running, log):
     """For what only a worker that waits can do."""
     log.__init__()
     yield from operator_world(running, deferrable=False)
-
-
-@pytest.fixture
-def task_log():
-    """The messages of the task's log so far."""
-    with structlog.testing.capture_logs() as entries:
-        yield lambda: [entry["event"] for entry in entries]
 
 
 def ref(name, uid=""):

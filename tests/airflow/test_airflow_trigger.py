@@ -14,7 +14,6 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-import structlog.testing
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from api_gateway import gateway_to, refusal
 from provider_fixtures import RUNNING, OperatorWorld, StampedLog, Try, server_in_thread, terminated
@@ -106,13 +105,6 @@ def world(gateway, log):
     with ThreadPoolExecutor(1) as threads:
         yield OperatorWorld(gateway.server, threads)
     gateway.down, gateway.handler = False, None
-
-
-@pytest.fixture
-def task_log():
-    """The messages of the task's log so far."""
-    with structlog.testing.capture_logs() as entries:
-        yield lambda: [entry["event"] for entry in entries]
 
 
 class Waiting:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from argo_expressions import argo_expressions
+from argo_expressions import Expressions
 from hera.expr import g
 from hera.shared import global_config
 from hera.workflows import (
@@ -893,7 +893,7 @@ def test_an_argument_may_be_another_tasks_output() -> None:
 @pytest.mark.kubernetes("argo-evaluate")
 @pytest.mark.parametrize("result", ['a","--epochs","999', '{"accuracy": 0.5}', "two\nlines {{x}} $HOME"])
 @pytest.mark.parametrize("written", ["a list", "JSON", "a Parameter"])
-def test_a_result_within_a_list_stays_one_argument(result: str, written: str) -> None:
+def test_a_result_within_a_list_stays_one_argument(argo: Expressions, result: str, written: str) -> None:
     with Workflow(name="w", entrypoint="both"), DAG(name="both"):
         first = mxjob_ref("one-first", "mxjob-train", GIVEN)
         tag = "{{tasks.one-first.outputs.parameters.result}}"
@@ -901,8 +901,7 @@ def test_a_result_within_a_list_stays_one_argument(result: str, written: str) ->
         args = json.dumps(given) if written == "JSON" else given
         second = mxjob_ref("second", "mxjob-train", {**GIVEN, "args": args})
     scope = {"tasks.one-first.outputs.parameters.result": result, "workflow.name": "run"}
-    with argo_expressions() as argo:
-        arrived = argo.filled_in(second.arguments["args"], scope)  # type: ignore[index,call-overload]
+    arrived = argo.filled_in(second.arguments["args"], scope)  # type: ignore[index,call-overload]
     assert json.loads(arrived) == ["--from", result, "--of=run"]
 
 
@@ -1034,12 +1033,13 @@ def test_a_poller_s_last_words_say_whether_another_would_end_the_same_way(said: 
     ],
     ids=["the first", "another", "after a conflict"],
 )
-def test_a_poller_creates_the_job_or_follows_it(retries: str, message: str, flags: list[str]) -> None:
+def test_a_poller_creates_the_job_or_follows_it(
+    argo: Expressions, retries: str, message: str, flags: list[str]
+) -> None:
     resource = step(flags=["--validate=false"])._build_template().resource
     assert resource is not None
-    with argo_expressions() as argo:
-        scope = {"retries": retries, "lastRetry.message": message}
-        given = [argo.filled_in(each, scope).replace("{{retries}}", retries) for each in resource.flags or []]
+    scope = {"retries": retries, "lastRetry.message": message}
+    given = [argo.filled_in(each, scope).replace("{{retries}}", retries) for each in resource.flags or []]
     assert [each.replace("True", "true").replace("False", "false") for each in given] == [*flags, "--validate=false"]
 
 

@@ -1,11 +1,10 @@
 """What a sweep makes of whatever its trials print, by Argo's own evaluation of its expressions."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from argo_expressions import Expressions, argo_expressions
+from argo_expressions import Expressions
 from hera.workflows import Parameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,12 +14,6 @@ from mxnet_argo.pipelines import ranked, sweep_templates
 from mxnet_operator.description import ranking
 
 pytestmark = pytest.mark.programs("argo-evaluate")
-
-
-@pytest.fixture(scope="module")
-def argo() -> Iterator[Expressions]:
-    with argo_expressions() as found:
-        yield found
 
 
 def read(text: str) -> Any:

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from argo_expressions import Expressions, argo_expressions
+from argo_expressions import Expressions
 from descriptions import MEANT
 from hera.workflows import WorkflowTemplate
 
@@ -136,14 +136,13 @@ def argos_job(argo: Expressions, template: str, given: dict[str, str]) -> dict[s
 
 @pytest.mark.kubernetes("argo-evaluate")
 @pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner", "mxjob-sweep", "mxjob-tune-then-train"])
-def test_every_template_passes_every_shared_parameter_on_to_its_training(template: str) -> None:
+def test_every_template_passes_every_shared_parameter_on_to_its_training(argo: Expressions, template: str) -> None:
     assert parameters(mxjob_train().arguments).keys() - {"on-failure", "keep-failed-for"} == SHARED.keys()
-    with argo_expressions() as argo:
-        without = argos_job(argo, "mxjob-train", {})
-        for name, value in SHARED.items():
-            meant = argos_job(argo, "mxjob-train", {name: value})
-            assert (meant != without) == (name != "volume-mounts")
-            assert argos_job(argo, template, {name: value}) == meant, name
+    without = argos_job(argo, "mxjob-train", {})
+    for name, value in SHARED.items():
+        meant = argos_job(argo, "mxjob-train", {name: value})
+        assert (meant != without) == (name != "volume-mounts")
+        assert argos_job(argo, template, {name: value}) == meant, name
     arguments = parameters(CATALOG[template](WorkflowTemplate).arguments)
     assert arguments.keys() >= SHARED.keys()
 
@@ -164,10 +163,9 @@ def test_every_template_passes_every_shared_parameter_on_to_its_training(templat
 )
 @pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner", "mxjob-sweep", "mxjob-tune-then-train"])
 def test_what_no_job_can_have_is_refused_in_words_before_there_is_a_job(
-    template: str, given: dict[str, str], words: str
+    argo: Expressions, template: str, given: dict[str, str], words: str
 ) -> None:
-    with argo_expressions() as argo:
-        filled_in = argos_manifest(argo, template, given)
+    filled_in = argos_manifest(argo, template, given)
     with pytest.raises(ManifestError, match=re.escape(f"{words!r} is not of type null")):
         load(filled_in)
 

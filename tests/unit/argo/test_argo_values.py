@@ -2,12 +2,11 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from argo_expressions import Expressions, argo_expressions
+from argo_expressions import Expressions
 from hera.expr import g
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -22,12 +21,6 @@ SPECIAL = "\x7f\x80\x85\x9f\u2028\ufeff\ufffe\uffff\U0001f468\u200d\U0001f469 ${
 """What JSON, YAML, Argo or the kubelet would read as something else, and what takes two UTF-16 units."""
 
 texts = st.text(st.sampled_from(SPECIAL) | st.characters(exclude_categories=["Cs"]), max_size=20)
-
-
-@pytest.fixture(scope="module")
-def argo() -> Iterator[Expressions]:
-    with argo_expressions() as found:
-        yield found
 
 
 @pytest.mark.programs("argo-evaluate")

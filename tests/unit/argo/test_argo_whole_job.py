@@ -1,12 +1,11 @@
 """What Argo's own evaluation makes of the tags of the template that takes a whole MXJob, and what is refused before."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
-from argo_expressions import Expressions, argo_expressions
+from argo_expressions import Expressions
 from hera.workflows import Parameter
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -35,12 +34,6 @@ RUN = {
     "inputs.parameters.deadline": "3600",
     "inputs.parameters.delete-with-workflow": "true",
 }
-
-
-@pytest.fixture(scope="module")
-def argo() -> Iterator[Expressions]:
-    with argo_expressions() as found:
-        yield found
 
 
 def evaluated(argo: Expressions, text: str) -> dict[str, Any]:
