@@ -194,17 +194,18 @@ class AirflowServer:
 
         One that starts before that drops the triggers of tasks that have ended meanwhile, and no `on_kill` is called.
         """
-        set_back = "set latest_heartbeat = latest_heartbeat - interval '1 day'"
-        where = "where job_type = 'TriggererJob' and end_date is null"
-        assert self.database.rows(f"update job {set_back} {where} returning 1")
+        self._unheard_of("TriggererJob")
 
     def killed_schedulers_are_given_up_on(self) -> None:
         """Have Airflow find that nothing was heard of a scheduler that was killed for longer than it waits.
 
         What becomes of its workers' tasks is asked when a scheduler starts, and then every five minutes.
         """
+        self._unheard_of("SchedulerJob")
+
+    def _unheard_of(self, kind: str) -> None:
         set_back = "set latest_heartbeat = latest_heartbeat - interval '1 day'"
-        where = "where job_type = 'SchedulerJob' and end_date is null"
+        where = f"where job_type = '{kind}' and end_date is null"
         assert self.database.rows(f"update job {set_back} {where} returning 1")
 
     def stop_all(self) -> None:

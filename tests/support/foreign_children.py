@@ -2,19 +2,14 @@
 
 from typing import Any
 
+from apiserver_objects import owned_by
+
 from mxnet_operator.api import names
 
 
 def owner(job: dict[str, Any]) -> dict[str, Any]:
     """The reference to a stored job by which it controls a child."""
-    return {
-        "apiVersion": job["apiVersion"],
-        "kind": job["kind"],
-        "name": job["metadata"]["name"],
-        "uid": job["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    return owned_by(job, controller=True, blockOwnerDeletion=True)
 
 
 def labels_of_1_8_1(job: str, replica_type: str, index: int) -> dict[str, str]:

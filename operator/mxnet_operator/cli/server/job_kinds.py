@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mxnet_operator.api.kinds import ALL, LEGACY, Kind
 from mxnet_operator.api.names import REPLICA_TYPES
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.client.jobs import in_v1_words, kind_of_job
+from mxnet_operator.client.jobs import in_v1_words, kind_of_job, main_replica, replicas
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
 from mxnet_operator.kube.resources import NAMESPACES, is_path_segment
 
@@ -116,3 +116,21 @@ async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]
         CommandError: it doesn't exist, or jobs of several kinds have the name.
     """
     return in_v1_words(await find_job(client, namespace, name))
+
+
+def replica_of(job: Job, wanted: str | None, or_else: str = "") -> str:
+    """Return the replica that was named, by default the main one.
+
+    Raises:
+        CommandError: the job has no such replica; `or_else` follows those that it has.
+    """
+    if wanted is None:
+        return main_replica(job)
+    there = replicas(job)
+    if wanted.lower() not in there:
+        raise CommandError(
+            f"job {job['metadata']['name']} has no replica {wanted}",
+            hint=f"it has {', '.join(there)}{or_else}",
+            code=Exit.USAGE,
+        )
+    return wanted.lower()

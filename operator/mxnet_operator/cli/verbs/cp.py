@@ -24,8 +24,8 @@ from mxnet_operator.cli.running.local_files import (
     paths_of_earlier_run,
 )
 from mxnet_operator.cli.server.connection import Target, connect, uses_local
-from mxnet_operator.cli.server.job_kinds import get_job
-from mxnet_operator.client.jobs import main_replica, pod_name, read_pods, replicas
+from mxnet_operator.cli.server.job_kinds import get_job, replica_of
+from mxnet_operator.client.jobs import pod_name, read_pods
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -103,7 +103,7 @@ async def cp(
 async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destination: Path) -> str:
     """Copy the file of a job that the server has; return what was copied where."""
     pods = await read_pods(client, job)
-    replica = _replica(job, wanted)
+    replica = replica_of(job, wanted.replica)
     if not is_local(client.server):
         if not wanted.path:
             raise CommandError("new files are known on the local cluster only", hint=f"name a path: {wanted.job}:PATH")
@@ -147,18 +147,6 @@ def _parsed(text: str) -> _Source:
             code=Exit.USAGE,
         )
     return _Source(match["job"], match["replica"], match["path"] or "")
-
-
-def _replica(job: dict[str, Any], wanted: _Source) -> str:
-    if wanted.replica is None:
-        return main_replica(job)
-    if wanted.replica.lower() not in replicas(job):
-        raise CommandError(
-            f"job {wanted.job} has no replica {wanted.replica}",
-            hint=f"it has {', '.join(replicas(job))}",
-            code=Exit.USAGE,
-        )
-    return wanted.replica.lower()
 
 
 def _no_files(job: dict[str, Any], replica: str, pods: list[dict[str, Any]]) -> CommandError:

@@ -8,14 +8,14 @@ import typer
 
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
 from mxnet_operator.cli.command import asks_server
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.running.follow_replicas import rest_of_log
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
-from mxnet_operator.cli.server.job_kinds import get_job
+from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
-from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, main_replica, pod_name, pods_of, replicas
+from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, pod_name, pods_of, replicas
 from mxnet_operator.readers.pods import has_log, why_not_started
 from mxnet_operator.readers.training_log import rank_in
 
@@ -59,7 +59,7 @@ async def logs(
     """
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
-        chosen = replicas(job) if replica == ALL else [_checked(job, replica)]
+        chosen = replicas(job) if replica == ALL else [replica_of(job, replica, f"; or {ALL}")]
         writers = {each: _Writer(f"[{each}] " if len(chosen) > 1 else "", raw=raw) for each in chosen}
         if follow:
             await _follow(client, job, writers, tail)
@@ -67,18 +67,6 @@ async def logs(
             for each, write in writers.items():
                 await _print(client, job, each, tail, write)
         return Exit.OK
-
-
-def _checked(job: dict[str, Any], replica: str | None) -> str:
-    if replica is None:
-        return main_replica(job)
-    if replica.lower() not in replicas(job):
-        raise CommandError(
-            f"job {job['metadata']['name']} has no replica {replica}",
-            hint=f"it has {', '.join(replicas(job))}; or {ALL}",
-            code=Exit.USAGE,
-        )
-    return replica.lower()
 
 
 async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int | None, write: "_Writer") -> None:
