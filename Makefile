@@ -63,13 +63,14 @@ simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failu
 	@PYTHONPATH=tests/simulation:tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))
 
 .PHONY: bench
-bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
+bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer, then bench-controller.
 	@$(BIN)/python tests/perf/bench_triggerer.py
 	@$(BIN)/python tests/perf/bench_deferred.py
+	@$(MAKE) bench-controller
 
 .PHONY: bench-controller
-bench-controller: $(VENV)/.installed ## What a job of 11 pods costs the controller, beside that of another checkout, BASE; needs `make programs`.
-	@$(BIN)/python tests/perf/bench_controller.py $(or $(N),100) $(BASE) $(CURDIR)
+bench-controller: $(VENV)/.installed ## What N jobs (default 50) cost our controller, training-operator and a bare client, or the checkout BASE; needs `make programs`.
+	@$(BIN)/python tests/perf/bench_controller.py $(or $(N),50) $(BASE)
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.

@@ -18,7 +18,15 @@ from fake_nodes import EXIT_CODE, NODES, ending, fake_node
 from foreign_children import older_status
 from kubernetes_programs import CONTROL_PLANE, kubectl, programs_or_skip
 from left_overs import folder_prefix
-from training_operator import MXJOB_WEBHOOK, WEBHOOK, WEBHOOKS, its_crd, its_webhooks, training_operator
+from training_operator import (
+    MXJOB_WEBHOOK,
+    WEBHOOK,
+    WEBHOOKS,
+    install_training_operator,
+    its_crd,
+    its_webhooks,
+    training_operator,
+)
 from waiting import SECONDS
 
 from mxnet_operator.api.conditions import job_state
@@ -121,7 +129,8 @@ class TakeoverWorld(ControllerWorld):
 
 async def run_by_the_peer(server, cluster):
     """All jobs as 1.8.1 leaves them."""
-    with training_operator(server):
+    install_training_operator(server)
+    with training_operator(server, server.kubeconfig()):
         for manifest, _ in MADE.values():
             await cluster.submit(manifest)
         for name, (_, state) in MADE.items():

@@ -1,86 +1,273 @@
-"""What a job of 11 pods costs the controller on a real API server: `bench_controller.py [JOBS [CHECKOUT ...]]`.
+"""What a job of 11 pods costs a controller on a real API server: `bench_controller.py [JOBS [BASE ...]]`.
 
-KWOK runs the pods, which succeed after half a second. The controllers of several checkouts work at the same time, each
-in a namespace of its own, so that a busy machine slows all of them alike: compare their ratios to the first.
+This checkout's controller is compared with each BASE:
+
+- `bare` posts the same pods and Services, 32 at a time, and does nothing else;
+- `peer` is training-operator 1.8.1 with 10 threads and no limit of its client;
+- `peer-as-shipped` is training-operator 1.8.1 with its defaults;
+- the folder of another checkout is its controller.
+
+They work one after the other, each alone, in three rounds. Figures are medians, with their ratio to the first BASE.
+KWOK runs the pods. A job's Scheduler ends last, after a second, and every job has to succeed.
 """
 
 import asyncio
+import contextlib
+import json
+import math
+import os
+import statistics
 import sys
+import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from builders import make_mxjob
 from control_plane_fixtures import new_namespace, our_kubernetes, real_api
-from controller_fixtures import JOBS, running_program, submitted
-from fake_nodes import ending, fake_node, fake_nodes
+from controller_fixtures import JOBS, PODS, SERVICES, running_program, submitted
+from fake_nodes import EXIT_CODE, FATES, RUNS_FOR, fake_node, fake_nodes
+from kubernetes_programs import CONTROL_PLANE, MissingProgramError, programs
 from process_cost import cpu, peak
+from training_operator import install_training_operator, training_operator
+
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.validation import decode
+from mxnet_operator.builders import build_pod, build_service
+from mxnet_operator.plan.children import wanted_services
 
 HERE = Path(__file__).parents[2]
+OURS, BARE, PEER, AS_SHIPPED = "ours", "bare", "peer", "peer-as-shipped"
+REPLICAS = {"Scheduler": 1, "Server": 2, "Worker": 8}
+ROUNDS = 3
+ALONE = 30
+"""Jobs that run one at a time, in the first round."""
+USER, ITS_NAME = "controller", "mxnet-operator"
+"""Whom the API server takes every controller for."""
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
-COLUMNS = ("CPU ms a job", "peak MB", "writes a job")
+COLUMNS = ("all pods exist, s", "CPU ms a job", "peak MB", "writes a job")
 
 
 def job(name):
     command = {"command": ["true"]}
-    builder = make_mxjob(name).scheduler(1, **command).server(2, **command).worker(8, **command)
-    manifest = submitted(ending(builder, Scheduler=0, Server=0, Worker=0).run_policy(cleanPodPolicy="None"))
+    builder = make_mxjob(name)
+    for replica_type, count in REPLICAS.items():
+        builder.replicas(replica_type, count, **command).template_metadata(replica_type, annotations={EXIT_CODE: "0"})
+    last = {FATES: json.dumps({"0.0": {"exitCode": 0}}), RUNS_FOR: "1s"}
+    builder.template_metadata("Scheduler", annotations=last).run_policy(cleanPodPolicy="None")
+    manifest = submitted(builder)
     del manifest["metadata"]["namespace"]
     return manifest
 
 
-def writes(server, namespace):
-    """What a controller has written in a namespace, by verb and resource."""
-    asked = (each for each in server.requests("mxnet-operator") if each["verb"] in WRITES)
-    refs = ((each["verb"], each["objectRef"]) for each in asked)
-    return Counter(f"{verb} {ref['resource']}" for verb, ref in refs if ref.get("namespace") == namespace)
+def objects(namespace):
+    """What our controller creates for a job, as `bare_client.py` takes it."""
+    manifest = job("JOB")
+    manifest["metadata"] |= {"namespace": namespace, "uid": "UID"}
+    made = with_defaults(decode(manifest))
+    services = [build_service(made, each.name, each.role) for each in wanted_services(made)]
+    pods = [build_pod(made, kind, index, 0, has_hook=True) for kind, n in REPLICAS.items() for index in range(n)]
+    posted = [(SERVICES, each) for each in services] + [(PODS, each) for each in pods]
+    return [(in_namespace(path, namespace), json.dumps(each)) for path, each in posted]
 
 
-async def measure(server, api, checkout, jobs):
-    """The columns for a controller that runs so many jobs which are created at once, and its writes by kind."""
-    code = {"PYTHONPATH": f"{checkout}/operator"}
+def in_namespace(path, namespace):
+    return path.replace("default", namespace)
+
+
+@dataclass
+class Running:
+    """A contestant at work; `ends` gives the names of jobs that are done."""
+
+    pid: int
+    ends: AsyncIterator[str]
+    created: Callable[[dict[str, Any]], None] = lambda job: None
+    deciding: tuple[str, ...] = ("scheduler", "worker")
+    """The types of replicas whose end is the job's."""
+
+
+@contextlib.asynccontextmanager
+async def contestant(name, server, api, namespace):
+    """One of the above, at work in a namespace."""
+    kubeconfig = server.kubeconfig(USER)
+    async with contextlib.aclosing(ended_jobs(api, namespace)) as ends:
+        if name == BARE:
+            async with bare_client(server, namespace) as running:
+                yield running
+        elif name in (PEER, AS_SHIPPED):
+            flags = {"controller_threads": 10} if name == PEER else {}
+            with training_operator(server, kubeconfig, limited=name == AS_SHIPPED, namespace=namespace, **flags) as pid:
+                yield Running(pid, ends, deciding=("scheduler",))
+        else:
+            options = ("--no-leader-elect", "--namespace", namespace)
+            code = f"{HERE if name == OURS else name}/operator"
+            async with running_program(kubeconfig, *options, PYTHONPATH=code) as program:
+                log = asyncio.create_task(program.process.stderr.read())  # a full pipe would block it
+                try:
+                    yield Running(program.process.pid, ends)
+                finally:
+                    log.cancel()
+                    await asyncio.gather(log, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def bare_client(server, namespace):
+    program = str(Path(__file__).with_name("bare_client.py"))
+    pipe = asyncio.subprocess.PIPE
+    environment = os.environ | {"TOKEN": server.tokens[USER]}
+    command = [sys.executable, program, server.url, str(server.authority)]
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
+    process.stdin.write(f"{json.dumps(objects(namespace))}\n".encode())
+
+    def created(made):
+        process.stdin.write(f"{made['metadata']['name']} {made['metadata']['uid']}\n".encode())
+
+    async def ends():
+        while line := await process.stdout.readline():
+            yield line.decode().strip()
+
+    try:
+        yield Running(process.pid, ends(), created, deciding=())
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def ended_jobs(api, namespace):
+    """The names of jobs that succeed, as they do."""
+    async with api.watch(in_namespace(JOBS, namespace)) as events:
+        while event := await events.next():
+            if (state := job_state(event["object"])) in TERMINAL:
+                assert state == "Succeeded", event
+                yield event["object"]["metadata"]["name"]
+
+
+async def run(api, namespace, running, names):
+    """Create jobs, eight at a time; returns when each was done."""
+    waiting, ended = iter(names), {}
+
+    async def submit():
+        for name in waiting:
+            running.created((await api.post(in_namespace(JOBS, namespace), job(name))).ok())
+
+    async def wait():
+        while len(ended) < len(names):
+            name = await anext(running.ends)
+            if name in names:
+                ended.setdefault(name, time.time())
+
+    await asyncio.gather(wait(), *(submit() for _ in range(8)))
+    return ended
+
+
+@dataclass
+class Measured:
+    numbers: tuple[float, ...]
+    """As COLUMNS says."""
+    idle: list[float]
+    loaded: list[float]
+    """Seconds from the end of a job's last pod to the job's, while nothing else runs, and while all jobs do."""
+    writes: Counter[str]
+
+
+async def measure(name, server, api, jobs, alone):
+    """Run jobs one at a time, then so many at once."""
     async with new_namespace(api, settled=True) as namespace:
-        path = JOBS.replace("default", namespace)
-        options = ("--no-leader-elect", "--namespace", namespace)
-        async with running_program(server.kubeconfig("controller"), *options, **code) as program:
-            await program.says("the caches are filled")
-            log = asyncio.create_task(program.process.stderr.read())
-            pid = program.process.pid
-            began = cpu(pid)
-            numbers = iter(range(jobs))
+        async with contestant(name, server, api, namespace) as running:
+            await run(api, namespace, running, ["first"])  # until then it starts
+            one_by_one = {}
+            for number in range(alone if running.deciding else 0):
+                one_by_one |= await run(api, namespace, running, [f"alone-{number}"])
+            began, used = time.time(), cpu(running.pid)
+            at_once = await run(api, namespace, running, [f"job-{number}" for number in range(jobs)])
+            used, most = cpu(running.pid) - used, peak(running.pid)
+        entries = list(audited(server, namespace))
+    while (await api.get(f"/api/v1/namespaces/{namespace}")).code != 404:  # noqa: ASYNC110 - the machine is busy until then
+        await asyncio.sleep(1)
+    created = [at for at, who, what, code, pod in entries if (what, code) == ("create pods", 201) and at > began]
+    assert len(created) == jobs * sum(REPLICAS.values()), f"{name} has created {len(created)} pods"
+    writes = Counter(
+        what for at, who, what, _, _ in entries if who == ITS_NAME and at > began and what.split()[0] in WRITES
+    )
+    pod_ends = {pod: at for at, who, what, _, pod in entries if (who, what) == ("kwok", "patch pods/status")}
 
-            async def submit():
-                for number in numbers:
-                    (await api.post(path, job(f"job-{number}"))).ok()
+    def latencies(ended):
+        found = []
+        for each, at in ended.items() if running.deciding else ():
+            prefixes = tuple(f"{each}-{kind}-" for kind in running.deciding)
+            found.append(at - max(end for pod, end in pod_ends.items() if pod.startswith(prefixes)))
+        return found
 
-            await asyncio.gather(*(submit() for _ in range(8)))
-            while not await succeeded(api, path, jobs):  # noqa: ASYNC110 - nothing announces it
-                await asyncio.sleep(2)
-            took, most = cpu(pid) - began, peak(pid)
-            log.cancel()
-            await asyncio.gather(log, return_exceptions=True)
-        written = writes(server, namespace)
-    return (took * 1000 / jobs, most, sum(written.values()) / jobs), written
+    numbers = (max(created) - began, used * 1000 / jobs, most, writes.total() / jobs)
+    return Measured(numbers, latencies(one_by_one), latencies(at_once), writes)
 
 
-async def succeeded(api, path, jobs):
-    items = (await api.get(path)).ok()["items"]
-    return sum(each.get("status", {}).get("state") == "Succeeded" for each in items) == jobs
+def audited(server, namespace):
+    """Requests for objects of a namespace, in their order: when, by whom, verb and resource, code, name."""
+    entries = []
+    for file in server.folder.glob("audit*.log"):
+        with file.open() as lines:
+            entries += [json.loads(line) for line in lines if namespace in line]
+    for entry in sorted(entries, key=lambda entry: entry["stageTimestamp"]):
+        ref = entry.get("objectRef", {})
+        if ref.get("namespace") == namespace:
+            what = "/".join(filter(None, (f"{entry['verb']} {ref['resource']}", ref.get("subresource"))))
+            at = datetime.fromisoformat(entry["stageTimestamp"]).timestamp()
+            yield at, entry["user"].get("username"), what, entry["responseStatus"]["code"], ref.get("name", "")
+
+
+def percentiles(seconds):
+    """The 50th and the 99th, in ms."""
+    found = [sorted(seconds)[math.ceil(len(seconds) * share) - 1] * 1000 for share in (0.5, 0.99)]
+    return " / ".join(f"{each:.0f}" for each in found)
+
+
+def show(jobs, names, measured):
+    """Print the table, and what each contestant has written."""
+    first = None
+    latencies = (f"end of a pod to end of its job, ms, p50 / p99: {when}" for when in ("idle", "all jobs at once"))
+    print(f"{jobs} jobs of 11 pods, medians of {ROUNDS} rounds, and ratios to {names[0]}\n")
+    print(f"| | {' | '.join((*COLUMNS, *latencies))} |")
+    print("|---" * (len(COLUMNS) + 3) + "|")
+    for name in names:
+        rounds = measured[name]
+        numbers = [statistics.median(column) for column in zip(*(each.numbers for each in rounds), strict=True)]
+        first = first or numbers
+        cells = [f"{number:.3g} ({number / of_first:.2f})" for number, of_first in zip(numbers, first, strict=True)]
+        pooled = ([s for r in rounds for s in r.idle], [s for r in rounds for s in r.loaded])
+        cells += [percentiles(seconds) if seconds else "" for seconds in pooled]
+        print(f"| {name} | {' | '.join(cells)} |")
+    print()
+    for name in names:
+        written = sum((each.writes for each in measured[name]), Counter())
+        print(f"{name}: {', '.join(f'{what} {n / jobs / ROUNDS:.1f}' for what, n in written.most_common())}")
 
 
 async def main():
-    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    checkouts = sys.argv[2:] or [str(HERE)]
+    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    names = [*(sys.argv[2:] or (BARE, PEER, AS_SHIPPED)), OURS]
+    peers = ["training-operator"] if {PEER, AS_SHIPPED} & set(names) else []
+    try:
+        programs([*CONTROL_PLANE, *peers])
+    except MissingProgramError as error:
+        sys.exit(str(error))
     node = fake_node("n", cpu="100k", memory="100Ti", pods="1M")
+    measured = {name: [] for name in names}
     with our_kubernetes() as server:
+        if peers:
+            install_training_operator(server)
         async with real_api(server, seconds=None) as api, fake_nodes(api, node):
-            measured = await asyncio.gather(*(measure(server, api, each, jobs) for each in checkouts))
-    print(f"{jobs} jobs of 11 pods", *(f"{column:>22}" for column in COLUMNS))
-    first = measured[0][0]
-    for checkout, (numbers, written) in zip(checkouts, measured, strict=True):
-        print(*(f"{number:12.2f} (x {number / of_first:.2f})" for number, of_first in zip(numbers, first, strict=True)))
-        print(f"  {checkout}: {', '.join(f'{what} {count / jobs:.1f}' for what, count in written.most_common())}")
+            for number in range(ROUNDS):
+                for name in names:
+                    measured[name].append(await measure(name, server, api, jobs, 0 if number else ALONE))
+                    print(name, *(f"{each:.3g}" for each in measured[name][-1].numbers), file=sys.stderr, flush=True)
+    show(jobs, names, measured)
 
 
 asyncio.run(main())

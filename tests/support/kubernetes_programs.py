@@ -71,7 +71,7 @@ KUBERNETES = _NEWEST_KUBERNETES if _MINOR == _NEWEST else Module(f"kubernetes-{_
 KWOK = Module("kwok", 2)
 COREDNS = Module("coredns", 1)
 _PEER = "github.com/kubeflow/training-operator"
-TRAINING_OPERATOR = Module("training-operator", 1, completed=(_PEER, "pkg/cert/cert.go"))
+TRAINING_OPERATOR = Module("training-operator", 1, completed=(_PEER, "pkg/cert/cert.go", "pkg/cert/limit.go"))
 _ARGO = "github.com/argoproj/argo-workflows/v3"
 ARGO = Module(
     "argo",

@@ -19,7 +19,7 @@ WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfiguration
 WEBHOOK = "validator.training-operator.kubeflow.org"
 MXJOB_WEBHOOK = "validator.mxjob.training-operator.kubeflow.org"
 # Below the folder for temporary files: without files there, its webhooks' certificate, the program doesn't start. Its
-# release has /tmp compiled in, the same for all runs of a machine: ours is built with one line of tests/tools changed.
+# release has /tmp compiled in, the same for all runs of a machine: ours is built with that changed.
 _CERTIFICATES = Path("k8s-webhook-server/serving-certs")
 
 
@@ -46,9 +46,8 @@ def its_webhooks() -> dict[str, Any]:
     return found | {"metadata": {"name": WEBHOOK}, "webhooks": webhooks}
 
 
-@contextlib.contextmanager
-def training_operator(server: Server) -> Iterator[None]:
-    """The program at work on the MXJobs of a cluster.
+def install_training_operator(server: Server) -> None:
+    """What the program needs on a cluster beside its CRD.
 
     Nothing there forwards a Service's traffic to it, so its webhook for MXJobs, which refuses nothing, is not asked.
     """
@@ -58,24 +57,33 @@ def training_operator(server: Server) -> Iterator[None]:
     webhooks = its_webhooks()
     others = [each for each in webhooks["webhooks"] if each["name"] != MXJOB_WEBHOOK]
     server.ask("POST", WEBHOOKS, webhooks | {"webhooks": others})
-    paths = programs_or_skip(["training-operator"])
-    programs = Programs(paths, server.folder, {"TMPDIR": str(server.folder)}, ready_seconds=SECONDS)
     certificate = trustme.CA().issue_cert("localhost")
     certificates = server.folder / _CERTIFICATES
     certificates.mkdir(parents=True)
     certificate.cert_chain_pems[0].write_to_path(certificates / "tls.crt")
     certificate.private_key_pem.write_to_path(certificates / "tls.key")
-    programs.start(
+
+
+@contextlib.contextmanager
+def training_operator(server: Server, kubeconfig: Path, *, limited: bool = True, **flags: object) -> Iterator[int]:
+    """The program at work on the MXJobs of a cluster, with further flags; yields its process id.
+
+    Its client sends 20 requests a second, where it is `limited`.
+    """
+    environment = {"TMPDIR": str(server.folder), **({} if limited else {"TRAINING_OPERATOR_NO_LIMIT": "1"})}
+    paths = programs_or_skip(["training-operator"])
+    programs = Programs(paths, server.folder, environment, ready_seconds=SECONDS)
+    started = programs.start(
         "training-operator",
-        kubeconfig=server.kubeconfig(),
+        kubeconfig=kubeconfig,
         enable_scheme="mxjob",
         metrics_bind_address="0",
         health_probe_bind_address="0",
         webhook_server_port=programs.port(),
+        **flags,
     )
     try:
-        yield
-        for program in programs.started:
-            program.check()
+        yield started.process.pid
+        started.check()
     finally:
         programs.stop()
