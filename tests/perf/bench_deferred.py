@@ -17,7 +17,6 @@ import resource
 import sys
 import tempfile
 import time
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
 from apiserver_fixtures import running_server
+from process_cost import count_requests
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver.logs import LogRequest
@@ -52,18 +52,9 @@ async def serve(jobs: int, folder: Path, channel: Any) -> None:
 
     Sends their uids, and when it hears `stop`, how often it was asked since it began, or heard `count`.
     """
-    asked: Counter[str] = Counter()
     async with running_server(folder, log_source=GrowingLogs()) as running:
-        answer = running.server._handle
-
-        async def counting(request: Any) -> Any:
-            kind = "log" if request.path.endswith("/log") else "pods" if "/pods" in request.path else "mxjobs"
-            asked[f"{request.method} {kind}"] += 1
-            return await answer(request)
-
         uids = [await running_job(running.api, f"job-{number}") for number in range(jobs)]
-        for route in running.server._runner.app.router.routes():
-            route._handler = counting
+        asked = count_requests(running.server)
         channel.send((str(running.kubeconfig), uids))
         while await asyncio.to_thread(channel.recv) == "count":
             asked.clear()

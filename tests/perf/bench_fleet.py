@@ -1,8 +1,8 @@
-"""What many jobs at rest cost the controller: `bench_fleet.py [JOBS [WORKERS]]`.
+"""What many jobs at rest cost the controller: `bench_fleet.py [JOBS [WORKERS [finished]]]`.
 
-The local API server holds the jobs, their Services and running pods: copies of one job that a controller has made.
-It prints CPU and memory of a leader and of a standby, how soon a new job has its pods when the leader begins, and how
-soon another has them after the leader is told to end.
+The local API server holds the jobs, their Services and their pods, which run or have finished: copies of one job that a
+controller has made. It prints CPU and memory of a leader and of a standby, what the leader uses in a minute at rest,
+how soon a new job has its pods when the leader begins, and how soon another has them after the leader is told to end.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, SERVICES, running_program, submitted, world
-from process_cost import cpu, peak
+from process_cost import count_requests, cpu, peak
 
 from mxnet_operator.api.names import LABEL_JOB_NAME
 from mxnet_operator.local.apiserver.requests import find_target
@@ -44,12 +44,22 @@ async def at_rest(program):
         await asyncio.sleep(3)
 
 
-async def fill(made, jobs, workers):
-    """Store so many jobs whose pods run."""
+async def minute(made, program):
+    """What a controller uses in a minute."""
+    before, asked = cpu(program.process.pid), count_requests(made.running.server)
+    await asyncio.sleep(60)
+    return f"{cpu(program.process.pid) - before:.2f} CPU s, {asked.total()} requests: {dict(asked)}"
+
+
+async def fill(made, jobs, workers, *, finished):
+    """Store so many jobs whose pods run, or have succeeded."""
     await made.submit(manifest("job-0", workers))
     pods = await made.eventually(PODS, lambda pods: len(pods) == workers + OTHERS)
     await made.move(pods, "Running")
-    await made.eventually(JOBS, lambda found: found["job-0"].get("status", {}).get("state") == "Running")
+    await made.state("job-0", "Running")
+    if finished:
+        await made.move(pods, "Succeeded", exit_code=0)
+        await made.state("job-0", "Succeeded")
     await made.stop()
     store = made.running.server.store
     job_uid = next(iter((await made.api.listed(JOBS))[0].values()))["metadata"]["uid"]
@@ -75,9 +85,10 @@ async def served(made, name, workers):
 async def main():
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
     workers = int(sys.argv[2]) if len(sys.argv) > 2 else 8
+    finished = sys.argv[3:] == ["finished"]
     with tempfile.TemporaryDirectory() as folder:
         async with world(Path(folder)) as made:
-            await fill(made, jobs, workers)
+            await fill(made, jobs, workers, finished=finished)
             print(f"{jobs} jobs with {jobs * (workers + OTHERS)} pods", flush=True)
             async with running_program(made.kubeconfig) as leader:
                 await leader.says("running jobs")
@@ -86,6 +97,7 @@ async def main():
                 )
                 await at_rest(leader)
                 print(f"every job has been looked at: {cost(leader)}", flush=True)
+                print(f"a minute at rest: {await minute(made, leader)}", flush=True)
                 async with running_program(made.kubeconfig) as standby:
                     await standby.says("the caches are filled")
                     await at_rest(standby)
