@@ -4,8 +4,8 @@
 
 The API server is our own, in a process of its own; its jobs run, and each worker writes a log line every two seconds.
 Airflow's own share of a triggerer (its database, heartbeats, log files) is not measured: bench_triggerer.py has it all.
-Blocks of the loop are given twice: as time on the clock, which other programs lengthen, and as this thread's processor
-time, which is ours alone.
+Blocks of the loop are given as time on the clock, which other programs lengthen, and as this thread's processor time,
+which is ours alone, with and without Python's garbage collector.
 """
 
 import argparse

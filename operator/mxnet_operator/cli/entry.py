@@ -1,5 +1,7 @@
 """Entry points of the console scripts. They import the programs, so that Ctrl-C meanwhile leaves no traceback."""
 
+import atexit
+import gc
 import sys
 from typing import Final
 
@@ -9,6 +11,7 @@ _INTERRUPTED: Final = 130
 
 def mxjob() -> None:
     """Run `mxjob`."""
+    atexit.register(gc.freeze)  # else Python collects garbage before it exits: a fifth of a short command's CPU
     try:
         from mxnet_operator.cli.mxjob import main  # noqa: PLC0415
     except KeyboardInterrupt:
