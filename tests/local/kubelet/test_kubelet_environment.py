@@ -1,5 +1,9 @@
 """What a container finds in its environment."""
 
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
@@ -7,7 +11,9 @@ from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
 from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
 from mxnet_operator.local.images import BuildError, ImageError
 from mxnet_operator.local.kubelet.environment import Variable, expand
-from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
+from mxnet_operator.local.kubelet.loopback import Names, Pending, PodIndex, adapt
+from mxnet_operator.local.kubelet.preparation import PodPlace, addressed_environment
+from mxnet_operator.local.waiting import Changes, Timing
 
 
 # From Kubernetes' third_party/forked/golang/expansion/expand_test.go, and a shell's own substitution.
@@ -166,8 +172,14 @@ def placed(name, address, subdomain="", **labels):
     return {"metadata": metadata, "spec": {"subdomain": subdomain} if subdomain else {}, "status": status}
 
 
-NAMES = Names(
-    "default",
+def names_of(services, pods):
+    index = PodIndex()
+    for pod in pods:
+        index.change(None, pod)
+    return Names("default", {each["metadata"]["name"]: each for each in services}.get, index)
+
+
+NAMES = names_of(
     [service("digits-scheduler-0", role="scheduler"), service("digits-mx", job="digits")],
     [
         placed("digits-scheduler-0", "127.77.1.1", "digits-mx", role="scheduler", job="digits"),
@@ -238,8 +250,73 @@ def test_a_pod_beyond_min_available_that_has_no_room_may_come_later(variables, m
         "spec": {"clusterIP": "None", "selector": {"job": "digits"}},
     }
     given = [(variable, Variable(LATE, literal=True)) for variable in variables]
-    (pending,) = adapt(given, Names("default", [service], [late]), "127.77.9.9").pending
+    (pending,) = adapt(given, names_of([service], [late]), "127.77.9.9").pending
     assert pending == Pending("digits-worker-1.digits-mx", exists=True, may_come_later=may_come_later)
+
+
+def test_a_name_follows_the_changes_of_its_pods():
+    index = PodIndex()
+    names = Names("default", {"digits-mx": service("digits-mx", job="digits")}.get, index)
+    first, second, other = (
+        placed("digits-worker-0", address, "digits-mx", job=job)
+        for address, job in (("", "digits"), ("127.77.1.7", "digits"), ("127.77.1.7", "other"))
+    )
+    seen = []
+    for old, new in ((None, first), (first, second), (second, other), (other, second), (second, None)):
+        index.change(old, new)
+        seen.append(names.look_up("digits-worker-0.digits-mx"))
+    missing, late = (Pending("digits-worker-0.digits-mx", exists) for exists in (False, True))
+    assert seen == [late, "127.77.1.7", missing, "127.77.1.7", missing]
+
+
+def test_of_two_pods_with_one_name_the_one_that_is_not_being_deleted_has_it():
+    leaving = placed("a", "127.77.1.1", "digits-mx", job="digits")
+    leaving["metadata"]["deletionTimestamp"] = "2026-11-28T10:00:00Z"
+    new = placed("b", "127.77.1.2", "digits-mx", job="digits")
+    for pod in (leaving, new):
+        pod["spec"]["hostname"] = "digits-worker-0"
+    names = names_of([service("digits-mx", job="digits")], [leaving, new])
+    assert names.look_up("digits-worker-0.digits-mx") == "127.77.1.2"
+
+
+async def turns():
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_a_container_looks_up_each_name_of_its_job_a_few_times_however_many_pods_change(monkeypatch):
+    size, looked_up = 40, []
+    pods = [placed(f"digits-worker-{index}", "", "digits-mx", job="digits") for index in range(size)]
+    look_up = Names.look_up
+    monkeypatch.setattr(Names, "look_up", lambda names, name: (looked_up.append(name), look_up(names, name))[1])
+
+    class Client:
+        async def list(self, *_):
+            return {"items": [service("digits-mx", job="digits")]}
+
+    host = SimpleNamespace(
+        client=Client(),
+        service_of=lambda *_: None,
+        pods=PodIndex(),
+        pods_changed=Changes(),
+        timing=Timing(),
+        allocatable={},
+    )
+    for pod in pods:
+        host.pods.change(None, pod)
+    urls = [f"{pod['metadata']['name']}.digits-mx" for pod in pods]
+    container = {"name": "mxnet", "env": [{"name": "MX_CONFIG", "value": ",".join(urls)}]}
+    place = PodPlace(Path("unused"), "127.77.9.9", {})
+    waiting = asyncio.create_task(addressed_environment(host, pods[0], container, place, on_wait=pytest.fail))
+    await turns()
+    for number, pod in enumerate(reversed(pods)):
+        assert not waiting.done()
+        host.pods.change(pod, {**pod, "status": {"podIP": f"127.77.1.{number}"}})
+        host.pods_changed.ring()
+        await turns()
+    values = await waiting
+    assert values["MX_CONFIG"] == ",".join(f"127.77.1.{number}" for number in reversed(range(size)))
+    assert len(looked_up) < 6 * size
 
 
 def test_what_a_field_reference_gave_is_not_taken_for_a_host_name():

@@ -10,6 +10,7 @@ from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.images import BuildProgress, Image, ReadyImage
 from mxnet_operator.local.kubelet.devices import Devices
 from mxnet_operator.local.kubelet.logs import Logs
+from mxnet_operator.local.kubelet.loopback import PodIndex
 from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.waiting import Changes, Timing
@@ -51,10 +52,10 @@ class Host:
     logs: Logs
     events: EventRecorder
     timing: Timing
-    pods_of: Callable[[str], tuple[dict[str, Any], ...]]
-    """Returns the pods of a namespace from the kubelet's cache."""
-    services_of: Callable[[str], tuple[dict[str, Any], ...]]
-    """Returns the Services of a namespace from the kubelet's cache."""
+    pods: PodIndex
+    """Pods of the kubelet's cache."""
+    service_of: Callable[[str, str], dict[str, Any] | None]
+    """Finds a Service by namespace and name in the kubelet's cache."""
     pods_changed: Changes
     volume_claims: VolumeClaims | None
     """Provisioner of PersistentVolumeClaims; None where the control plane is Kubernetes' own."""

@@ -20,7 +20,7 @@ from mxnet_operator.local.home import CLAIMS
 from mxnet_operator.local.kubelet.devices import Devices, device_kinds
 from mxnet_operator.local.kubelet.host import Host, Images
 from mxnet_operator.local.kubelet.logs import Logs, LogServer
-from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted
+from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted, PodIndex
 from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, keep_lease
 from mxnet_operator.local.kubelet.pod import Pod
 from mxnet_operator.local.kubelet.pod_files import outlives_cluster
@@ -76,7 +76,7 @@ class Kubelet:
         folder = state_dir.absolute()
         offered = capacity(cpus, devices, folder)
         self._cache: Indexer[Object] = Indexer({_NAMESPACE: _namespace_of})
-        self._services: Indexer[Object] = Indexer({_NAMESPACE: _namespace_of})
+        self._services: Indexer[Object] = Indexer()
         self._client = client
         self._kubernetes = kubernetes
         self._timing = timing
@@ -101,8 +101,8 @@ class Kubelet:
             logs=Logs(),
             events=EventRecorder(client, "kubelet", node_name),
             timing=timing,
-            pods_of=self._pods_in,
-            services_of=lambda namespace: self._services.by_index(_NAMESPACE, namespace),
+            pods=PodIndex(),
+            service_of=lambda namespace, name: self._services.get(f"{namespace}/{name}"),
             pods_changed=pods_changed,
             volume_claims=self._volume_claims if kubernetes is None else None,
         )
@@ -190,6 +190,7 @@ class Kubelet:
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
         """Handle a change of a pod of any node; callback of the reflector."""
+        self._host.pods.change(old, new)
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
             self._vanished(old)
         if new is not None and new["spec"].get("nodeName") == self._host.node_name:

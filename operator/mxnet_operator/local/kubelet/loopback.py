@@ -5,8 +5,9 @@ that its selector matches, and `<hostname>.<subdomain>` for one pod of the Servi
 Services and Pods").
 """
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,8 @@ class Addresses:
 
 
 Object = Mapping[str, Any]
+Term = tuple[str, str, str]
+"""Namespace, key and value of a label; for a host name under a subdomain the key is empty."""
 
 # A host name inside a value ends where no other part of a host name, path or file name goes on; a slash may only
 # come before it as part of "//", so that paths and image names are left alone.
@@ -95,52 +98,68 @@ class Adapted:
     pending: tuple[Pending, ...]
 
 
-class Names:
-    """DNS names that the pods of one namespace can look up."""
+class PodIndex:
+    """Pods by namespace and label and by host name, kept up to date change by change.
 
-    def __init__(self, namespace: str, services: Iterable[Object], pods: Iterable[Object]) -> None:
-        self._namespace = namespace
-        self._services = {
-            each["metadata"]["name"]: each
-            for each in services
-            if each["metadata"].get("namespace") == namespace and each["spec"].get("clusterIP") == "None"
-        }
-        self._pods = [each for each in pods if each["metadata"].get("namespace") == namespace]
-        # A pod that is going away may share its names with the one that replaces it.
-        self._pods.sort(key=lambda pod: ("deletionTimestamp" in pod["metadata"], pod["metadata"]["name"]))
-        self._members: dict[str, dict[str, list[Object]]] = {}
+    Every container of a job looks up every pod of it, so a search through all pods would be cubic in a job's size.
+    """
+
+    def __init__(self) -> None:
+        self._pods: dict[Term, dict[str, Object]] = {}
+
+    def change(self, old: Object | None, new: Object | None) -> None:
+        """Replace a pod; None where it is new or has gone."""
+        if old is not None:
+            for term in _terms(old):
+                found = self._pods[term]
+                del found[old["metadata"]["name"]]
+                if not found:
+                    del self._pods[term]
+        if new is not None:
+            for term in _terms(new):
+                self._pods.setdefault(term, {})[new["metadata"]["name"]] = new
+
+    def selected(self, service: Object, hostname: str = "") -> list[Object]:
+        """List the pods that a Service selects, or those of them that have this host name under it."""
+        metadata = service["metadata"]
+        namespace, selector = metadata["namespace"], service["spec"].get("selector")
+        if not selector:
+            return []
+        terms = [(namespace, *pair) for pair in selector.items()]
+        if hostname:
+            terms.append((namespace, "", f"{hostname}.{metadata['name']}"))
+        smallest, *others = sorted((self._pods.get(term, {}) for term in terms), key=len)
+        return [pod for name, pod in smallest.items() if all(name in other for other in others)]
+
+
+class Names:
+    """DNS names that the pods of one namespace can look up; `service` finds a Service of it by name."""
+
+    def __init__(self, namespace: str, service: Callable[[str], Object | None], pods: PodIndex) -> None:
+        self._suffixes = (f".{namespace}.svc.cluster.local", f".{namespace}.svc", f".{namespace}")
+        self._service = service
+        self._pods = pods
 
     def look_up(self, name: str) -> str | Pending | None:
         """Look up the address of a host name; None if it is not a name of this namespace."""
         labels = self._local_part(name)
         if labels is None:
             return None
-        if labels[-1] not in self._services:
+        service = self._service(labels[-1])
+        if service is None or service["spec"].get("clusterIP") != "None":
             return None
-        members = self._members_of(labels[-1]).get(labels[0] if len(labels) == 2 else "", [])
+        members = self._pods.selected(service, labels[0] if len(labels) == 2 else "")
+        # A pod that is going away may share its names with the one that replaces it.
+        members.sort(key=lambda pod: ("deletionTimestamp" in pod["metadata"], pod["metadata"]["name"]))
         for pod in members:
             if address := (pod.get("status") or {}).get("podIP"):
                 return str(address)
         may_come_later = bool(members) and all(_may_come_later(pod) for pod in members)
         return Pending(name, exists=bool(members), may_come_later=may_come_later)
 
-    def _members_of(self, service: str) -> dict[str, list[Object]]:
-        """Group the pods of a Service by host name, and all of them under the empty name."""
-        if service not in self._members:
-            found: dict[str, list[Object]] = {}
-            for pod in self._pods:
-                if _selects(self._services[service], pod):
-                    found.setdefault("", []).append(pod)
-                    if pod["spec"].get("subdomain") == service:
-                        found.setdefault(_hostname(pod), []).append(pod)
-            self._members[service] = found
-        return self._members[service]
-
     def _local_part(self, name: str) -> list[str] | None:
-        for suffix in (f".{self._namespace}.svc.cluster.local", f".{self._namespace}.svc", f".{self._namespace}"):
-            if name.endswith(suffix):
-                name = name.removesuffix(suffix)
-                break
+        suffix = next((each for each in self._suffixes if name.endswith(each)), "")
+        name = name.removesuffix(suffix)
         labels = name.split(".")
         return labels if len(labels) <= 2 else None
 
@@ -152,18 +171,18 @@ def adapt(variables: Iterable[tuple[str, Variable]], names: Names, pod_ip: str) 
     threads (OMP_NUM_THREADS), names (DMLC_NODE_HOST, DMLC_USE_KUBERNETES).
     """
     values: dict[str, str] = {}
-    pending: dict[str, Pending] = {}
+    pending: dict[str, dict[str, Pending]] = {}
     replaced: set[str] = set()
     for variable, given in variables:
         replaced.discard(variable)
+        pending[variable] = {}  # what an earlier value of this name waited for is not needed any more
         value = expand(given.value, values) if given.literal else given.value
         if given.literal and variable not in _NOT_NAMES:
 
             def address(match: re.Match[str], variable: str = variable) -> str:
                 found = names.look_up(match[0])
                 if isinstance(found, Pending):
-                    optional = variable == _OF_ALL and pending.get(found.name, found).may_come_later
-                    pending[found.name] = Pending(found.name, found.exists, found.may_come_later and optional)
+                    pending[variable][found.name] = found
                 if not isinstance(found, str):
                     return match[0]
                 replaced.add(variable)
@@ -171,15 +190,16 @@ def adapt(variables: Iterable[tuple[str, Variable]], names: Names, pod_ip: str) 
 
             value = _HOST.sub(address, value)
         values[variable] = value
-    # Not one that was only in a value which a later variable of the same name has replaced.
-    missing = tuple(each for each in pending.values() if any(each.name in value for value in values.values()))
+    missing = pending.pop(_OF_ALL, {})
+    for each in itertools.chain.from_iterable(found.values() for found in pending.values()):
+        missing[each.name] = Pending(each.name, each.exists)
     if "DMLC_PS_ROOT_URI" in replaced:
         # With it the scheduler binds 0.0.0.0, and jobs of one machine clash.
         values.pop("DMLC_USE_KUBERNETES", None)
     if "DMLC_ROLE" in values:
         values.setdefault("DMLC_NODE_HOST", pod_ip)
     values.setdefault("OMP_NUM_THREADS", "1")
-    return Adapted(values, missing)
+    return Adapted(values, tuple(missing.values()))
 
 
 def _may_come_later(pod: Object) -> bool:
@@ -190,11 +210,10 @@ def _may_come_later(pod: Object) -> bool:
     return has_no_room and gang.count("/") == _SLASHES_WITH_MINIMUM
 
 
-def _selects(service: Object, pod: Object) -> bool:
-    selector = service["spec"].get("selector") or {}
-    labels = pod["metadata"].get("labels") or {}
-    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
-
-
-def _hostname(pod: Object) -> str:
-    return str(pod["spec"].get("hostname") or pod["metadata"]["name"])
+def _terms(pod: Object) -> list[Term]:
+    metadata, spec = pod["metadata"], pod["spec"]
+    namespace = metadata["namespace"]
+    terms = [(namespace, *pair) for pair in (metadata.get("labels") or {}).items()]
+    if subdomain := spec.get("subdomain"):
+        terms.append((namespace, "", f"{spec.get('hostname') or metadata['name']}.{subdomain}"))
+    return terms

@@ -5,11 +5,12 @@ There are no mounts without root, so `/data/train.csv` of a volume mounted at /d
 """
 
 import asyncio
+import contextlib
 import os
 import posixpath
 import re
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,23 +98,35 @@ async def addressed_environment(
     pod = {**pod, "status": {**(pod.get("status") or {}), "podIP": place.address, "hostIP": "127.0.0.1"}}
     objects = await fetch_keyed_objects(host.client, namespace, environment.references(container))
     variables = environment.variables(pod, container, objects, host.allocatable)
-    services = [*host.services_of(namespace), *await _own_services(host, pod)]
+    own = {each["metadata"]["name"]: each for each in await _own_services(host, pod)}
+    names = Names(namespace, lambda name: own.get(name) or host.service_of(namespace, name), host.pods)
     loop = asyncio.get_running_loop()
     began, is_announced = loop.time(), False
     while True:
-        adapted = adapt(variables, Names(namespace, services, host.pods_of(namespace)), place.address)
+        adapted = adapt(variables, names, place.address)
         waited = loop.time() - began
-        noticed = waited >= host.timing.name_notice
-        missing = tuple(each for each in adapted.pending if not (noticed and each.may_come_later))
-        given_up = waited >= host.timing.name_limit and not any(each.exists for each in missing)
-        if not missing or given_up:
+        noticed, late = waited >= host.timing.name_notice, waited >= host.timing.name_limit
+        missing = tuple(
+            each for each in adapted.pending if not (noticed and each.may_come_later) and not (late and not each.exists)
+        )
+        if not missing:
             return adapted.values
         if not is_announced and noticed:
             is_announced = True
             on_wait(missing)
         milestones = [host.timing.name_limit] if is_announced else [host.timing.name_notice, host.timing.name_limit]
         left = [each - waited for each in milestones if each > waited]
-        await _at_most(host.pods_changed.wait(), min(left) if left else None)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(left) if left else None):
+                await _other_answers(host, names, missing)
+
+
+async def _other_answers(host: Host, names: Names, pending: tuple[Pending, ...]) -> None:
+    """Wait until the answer of each of these names has changed: to look at all of them at each change is quadratic."""
+    answers = {each.name: names.look_up(each.name) for each in pending}
+    for name, answer in answers.items():
+        while names.look_up(name) == answer:
+            await host.pods_changed.wait()
 
 
 async def _own_services(host: Host, pod: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -227,10 +240,3 @@ def _forced(host: Host, pod: Mapping[str, Any], container: Mapping[str, Any], ow
         rest = own.get("PYTHONPATH")
         forced["PYTHONPATH"] = f"{HOOK}:{rest}" if rest else str(HOOK)
     return forced
-
-
-async def _at_most(waiting: Awaitable[object], seconds: float | None) -> None:
-    try:
-        await asyncio.wait_for(waiting, seconds)
-    except TimeoutError:
-        return
