@@ -89,13 +89,24 @@ def test_what_is_not_there_is_said_so(finished, args, code, said):
     assert said in done.stderr
 
 
-def test_job_names_are_completed_by_the_shell(finished):
-    def completed():
-        done = finished.mxjob(
-            "logs",
-            "logs-d",
-            environment={"_MXJOB_COMPLETE": "complete_bash", "COMP_WORDS": "mxjob logs logs-d", "COMP_CWORD": "2"},
-        )
-        return done.stdout.split()
+def completed(cluster, line):
+    words = line.split(" ")
+    typed = {"_MXJOB_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    return cluster.mxjob(*words[1:], environment=typed).stdout.split()
 
-    eventually(lambda: completed() == ["logs-done"])  # a shell is left waiting for three seconds, and then has none
+
+def test_job_names_are_completed_by_the_shell(finished):
+    # a shell is left waiting for three seconds, and then has none
+    eventually(lambda: completed(finished, "mxjob logs logs-d") == ["logs-done"])
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("mxjob logs logs-done --replica w", {"worker-0", "worker-1"}),
+        ("mxjob logs logs-done --replica a", {"all"}),
+        ("mxjob logs nope --replica w", set()),
+    ],
+)
+def test_replicas_of_a_job_are_completed_by_the_shell(finished, line, offered):
+    eventually(lambda: set(completed(finished, line)) == offered)

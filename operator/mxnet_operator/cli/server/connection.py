@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.instrumentation import RequestObserver
     from mxnet_operator.local.home import ClusterFiles, ClusterState
 
-_COMPLETION_SECONDS = 3.0
+COMPLETION_SECONDS = 3.0
+"""Seconds for which a shell waits for the API server."""
 _PANEL = "Cluster"
+
+
+def typed_target(context: typer.Context) -> "Target":
+    """Return the connection options on a line that is being completed."""
+    options = context.params
+    return Target(options.get("kubeconfig"), options.get("context"), options.get("namespace"))
 
 
 def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
     """Return job names for shell completion; none, rather than an error, where the server can't be reached."""
-    options = context.params
-    target = Target(options.get("kubeconfig"), options.get("context"), options.get("namespace"))
+    target = typed_target(context)
     with contextlib.suppress(Exception):
         names = asyncio.run(_job_names(target))
         return [name for name in names if name.startswith(incomplete) and name.isprintable()]
@@ -189,6 +195,6 @@ async def _job_names(target: Target) -> list[str]:
     from mxnet_operator.client.stored_jobs import stored_jobs  # noqa: PLC0415
     from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
 
-    async with asyncio.timeout(_COMPLETION_SECONDS), connect(target) as server:
+    async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as server:
         jobs = await stored_jobs(server, target.namespace or server.namespace, {})
         return sorted({job["metadata"]["name"] for job in jobs})

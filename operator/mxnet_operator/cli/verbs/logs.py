@@ -12,7 +12,13 @@ from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.running.follow_replicas import rest_of_log
-from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
+from mxnet_operator.cli.server.connection import (
+    COMPLETION_SECONDS,
+    JobNameArgument,
+    Target,
+    connect,
+    typed_target,
+)
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, pod_name, pods_of, replicas
@@ -35,6 +41,20 @@ EXAMPLES = """
 """
 
 
+def _complete_replica(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the replicas of the named job for shell completion; none, rather than an error."""
+
+    async def offered() -> list[str]:
+        target = typed_target(context)
+        name = context.params.get("name") or context.args[0]  # click parses no further than an option without a value
+        async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as client:
+            return [*replicas(await get_job(client, target.namespace or client.namespace, name)), ALL]
+
+    with contextlib.suppress(Exception):
+        return [each for each in asyncio.run(offered()) if each.startswith(incomplete)]
+    return []
+
+
 @asks_server
 async def logs(
     target: Target,
@@ -43,7 +63,11 @@ async def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the job ends.")] = False,
     replica: Annotated[
         str | None,
-        option(metavar="TYPE-INDEX|all", help="Replica whose log is shown; default: worker-0, or tuner-0."),
+        option(
+            metavar="TYPE-INDEX|all",
+            help="Replica whose log is shown; default: worker-0, or tuner-0.",
+            autocompletion=_complete_replica,
+        ),
     ] = None,
     tail: Annotated[int | None, option(min=0, metavar="N", help="Show only the last N lines.")] = None,
     raw: Annotated[
