@@ -1,7 +1,7 @@
 """What the local scheduler asks of an API server, without one: a dictionary of pods whose watch lags behind."""
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from gang_pods import GPU, bound
@@ -64,15 +64,6 @@ def change(pods: dict[str, dict[str, Any]], name: str, pod: dict[str, Any] | Non
         del pods[name]
     else:
         pods[name] = pod
-
-
-def result(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine returns that never waits for anything."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("it waits")
 
 
 class Silent:

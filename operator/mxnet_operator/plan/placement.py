@@ -9,7 +9,7 @@ that would fit from pods that don't; scheduler-plugins says what a gang lacks, i
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -37,15 +37,16 @@ _GAP: Final = re.compile(r"([\w./-]+):\{\{(\d+) (-?\d+)\}")
 def placement(state: JobState) -> Effects:
     """Report PodsScheduled: False while pods have no node, then True again.
 
-    A pod of which no scheduler says anything for a minute names one that doesn't run.
+    A pod of which no scheduler says anything for a minute names one that doesn't run, unless that scheduler has placed
+    another pod of the job within that minute: it may have many to place.
     """
     replicas, now = state.replicas, state.now
-    unseen = [replica.pod.created_at for replica in replicas if replica.pod is not None and _is_ignored(replica.pod)]
-    waits = [left_of(IGNORED_AFTER, created, now) for created in unseen]
+    ignored = _ignored_for(replicas, now)
+    waits = list(ignored.values())
     old = state.condition(conditions.PODS_SCHEDULED)
     reports: tuple[Report, ...] = ()
     unplaced = first(state, lambda each: each.unplaced(state))
-    found = _of_pods(state.job, replicas, now)
+    found = _of_pods(state.job, replicas, ignored)
     if unplaced is not None:
         found = unplaced.reason, unplaced.beginning, unplaced.words
     if found is not None:
@@ -56,7 +57,7 @@ def placement(state: JobState) -> Effects:
         if not was_said or (is_old and not kept):
             reports = (Report(conditions.PODS_SCHEDULED, reason, f"{beginning}{words}", "False"),)
         waits.append(kept or timedelta(0))
-    elif old is not None and old.status == "False" and all(replica.pod is not None for replica in replicas):
+    elif old is not None and old.status == "False" and all(each.pod and each.pod.is_placed for each in replicas):
         reports = (Report(conditions.PODS_SCHEDULED, conditions.PODS_SCHEDULED, "Every pod has a node."),)
     return Effects(reports=reports, requeue_after=min(filter(None, waits), default=None))
 
@@ -102,12 +103,16 @@ def _says(said: str, beginning: str, words: str) -> bool:
     return said.startswith(beginning) and (said != beginning or not words)
 
 
-def _of_pods(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:
+def _of_pods(
+    job: MXJob, replicas: tuple[Replica, ...], ignored: Mapping[str, timedelta]
+) -> tuple[str, str, str] | None:
     waiting = [
         (replica, why)
         for replica in replicas
-        if replica.pod is not None and (why := _why(replica.pod, now)) is not None
+        if replica.pod is not None and (why := _why(replica.pod, ignored)) is not None
     ]
+    # A scheduler that has reported on one pod runs, and gets to the others.
+    waiting = [each for each in waiting if each[1][0] == conditions.REASON_UNSCHEDULABLE] or waiting
     if not waiting:
         return None
     lacking = [each for each in waiting if WOULD_FIT not in each[1][1]] or waiting
@@ -120,19 +125,33 @@ def _of_pods(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> tuple[
     return reason, f"{shortage(job, replicas)}: {who}", words
 
 
-def _why(pod: PodView, now: datetime) -> tuple[str, str] | None:
+def _why(pod: PodView, ignored: Mapping[str, timedelta]) -> tuple[str, str] | None:
     """Return reason and message for a pod that has no node; None for a pod that needs none."""
     if pod.unschedulable:
         return conditions.REASON_UNSCHEDULABLE, pod.unschedulable
-    if not _is_ignored(pod) or left_of(IGNORED_AFTER, pod.created_at, now):
+    if ignored.get(pod.name, IGNORED_AFTER):
         return None
     return conditions.REASON_NO_SCHEDULER, f"no scheduler has reported on it. Does one named {pod.scheduler_name} run?"
+
+
+def _ignored_for(replicas: tuple[Replica, ...], now: datetime) -> dict[str, timedelta]:
+    """Return by pod, of those on which no scheduler has reported, how long its scheduler may still keep silent."""
+    pods = [replica.pod for replica in replicas if replica.pod is not None]
+    placed: dict[str, datetime] = {}
+    for pod in pods:
+        if pod.scheduled_at is not None:
+            placed[pod.scheduler_name] = max(pod.scheduled_at, placed.get(pod.scheduler_name, pod.scheduled_at))
+    return {
+        pod.name: left_of(IGNORED_AFTER, max(pod.created_at, placed.get(pod.scheduler_name, pod.created_at)), now)
+        for pod in pods
+        if pod.created_at is not None and _is_ignored(pod)
+    }
 
 
 def _is_ignored(pod: PodView) -> bool:
     """Return whether no scheduler has reported on the pod."""
     was_seen = pod.node_name or pod.unschedulable or pod.scheduled_at is not None
-    return pod.phase == "Pending" and pod.created_at is not None and not was_seen and not pod.deleting
+    return pod.phase == "Pending" and not was_seen and not pod.deleting
 
 
 def _waits(replica: Replica) -> bool:

@@ -1,11 +1,13 @@
 """Which gangs are placed, in which order, and what the others are said to wait for."""
 
+import asyncio
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from gang_pods import GPU, bound, gang_pods, lone_pod
-from stored_pods import StoredPods, result, scheduler_of
+from stored_pods import StoredPods, scheduler_of
+from waiting import MOMENT
 
 from mxnet_operator.local.scheduling.gangs import in_order
 from mxnet_operator.local.scheduling.placing import Node, decide
@@ -108,12 +110,35 @@ def test_a_job_whose_pods_are_just_being_created_is_not_said_to_wait(waited: flo
         pods.write(pod["metadata"]["name"], pod)
     pods.watch()
     scheduler = scheduler_of(pods, clock=lambda: now[0])
-    assert result(scheduler._pass()) == FORMING_SECONDS
+    assert asyncio.run(scheduler._pass()) == FORMING_SECONDS
     now[0] = waited
-    again = result(scheduler._pass())
+    again = asyncio.run(scheduler._pass())
     said = [each["message"] for pod in pods.stored.values() for each in pod["status"].get("conditions", [])]
     assert said == (["0 of 2 can be placed: 1 of its pods exist so far"] if is_told else [])
     assert again == (None if is_told else pytest.approx(FORMING_SECONDS - waited))
+
+
+async def test_jobs_are_told_what_they_wait_for_while_the_pods_of_another_are_being_placed() -> None:
+    pods = StoredPods()
+    for pod in (*gang_pods("a", *[1] * 8), *gang_pods("b", 1)):
+        pods.write(pod["metadata"]["name"], pod)
+    pods.watch()
+    told, bind = asyncio.Event(), pods.create
+
+    async def patched(path: str, body: Any, *rest: Any) -> None:
+        await StoredPods.patch(pods, path, body, *rest)
+        told.set()
+
+    async def binds_when_told(path: str, binding: Any, **options: Any) -> None:
+        await told.wait()
+        await bind(path, binding, **options)
+
+    pods.patch, pods.create = patched, binds_when_told  # type: ignore[method-assign]
+    async with asyncio.timeout(MOMENT):
+        await scheduler_of(pods)._pass()
+    (said,) = pods.stored["b-worker-0"]["status"]["conditions"]
+    assert said["message"] == f"0 of 1 can be placed, missing 1 {GPU}"
+    assert all(pods.stored[name]["spec"]["nodeName"] for name in workers("a", 8))
 
 
 @pytest.mark.parametrize(("ahead", "words"), [(19, "19 jobs"), (20, "20 or more jobs"), (199, "100 or more jobs")])
@@ -131,7 +156,7 @@ def test_the_number_of_messages_written_in_a_time_does_not_grow_with_the_pods_th
         pods.write(pod["metadata"]["name"], pod)
     pods.watch()
     scheduler = scheduler_of(pods, clock=lambda: now[0])
-    result(scheduler._pass())
+    asyncio.run(scheduler._pass())
     pods.watch()
     messages = 0
     for _ in range(200):
@@ -139,7 +164,7 @@ def test_the_number_of_messages_written_in_a_time_does_not_grow_with_the_pods_th
         running = next(pod for pod in pods.stored.values() if "nodeName" in pod["spec"])
         pods.write(running["metadata"]["name"], None)
         pods.watch()
-        result(scheduler._pass())
+        asyncio.run(scheduler._pass())
         messages += sum("nodeName" not in pod["spec"] for _, pod in pods.unseen if pod is not None)
         pods.watch()
     assert messages <= 200 / SECONDS_PER_CHANGE + 400

@@ -34,6 +34,40 @@ def test_a_pod_that_no_scheduler_has_looked_at_for_a_minute_names_its_scheduler(
     assert told.message == ("worker-0 can't be placed: no scheduler has reported on it. Does one named volcano run?")
 
 
+def test_a_scheduler_that_places_another_pod_of_the_job_has_a_minute_more() -> None:
+    job = make_mxjob().worker(3).condition("Created").obj()
+    placed = make_pod(job, "Worker", 1).set(node_name="n", scheduled_at=NOW + 50 * SECOND, scheduler_name="volcano")
+    other = make_pod(job, "Worker", 2).set(node_name="n", scheduled_at=NOW + 90 * SECOND, scheduler_name="other")
+    pods = [ignored(job), placed, other]
+    busy = plan(job, observe(job, *pods), NOW + 109 * SECOND)
+    assert condition(busy, "PodsScheduled") is None
+    assert busy.requeue_after == SECOND
+    assert condition(plan(job, observe(job, *pods), NOW + 110 * SECOND), "PodsScheduled") is not None
+
+
+def test_words_about_one_pod_stand_for_those_that_their_scheduler_has_not_reported_on() -> None:
+    job = make_mxjob().worker(2).condition("Created").obj()
+    words = "1 of 2 can be placed, missing 1 cpu"
+    pods = [ignored(job), ignored(job, 1).set(unschedulable=words)]
+    told = condition(plan(job, observe(job, *pods), NOW + 90 * SECOND), "PodsScheduled")
+    assert told is not None
+    assert (told.reason, told.message) == ("Unschedulable", words)
+
+
+def test_that_every_pod_has_a_node_is_not_said_while_one_has_none() -> None:
+    job = make_mxjob().worker(2).condition("Created").obj()
+    waiting = plan(job, observe(job, ignored(job).set(unschedulable="no"), ignored(job, 1)), NOW)
+    assert waiting.status is not None
+    job = msgspec.structs.replace(job, status=waiting.status)
+    placed = make_pod(job, "Worker", 0).set(node_name="n", scheduled_at=NOW)
+    told = condition(plan(job, observe(job, placed, ignored(job, 1)), NOW + SECOND), "PodsScheduled")
+    assert told is None or told.status == "False"
+    both = [placed, make_pod(job, "Worker", 1).set(node_name="n", scheduled_at=NOW)]
+    told = condition(plan(job, observe(job, *both), NOW + SECOND), "PodsScheduled")
+    assert told is not None
+    assert told.status == "True"
+
+
 @pytest.mark.parametrize(
     "seen", [{"node_name": "n"}, {"scheduled_at": NOW}, {"phase": "Running"}, {"deleting": True}, {"created_at": None}]
 )

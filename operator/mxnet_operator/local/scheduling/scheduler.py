@@ -116,11 +116,18 @@ class Scheduler:
             began = time.thread_time()
             decision = self._decide(nodes)
             self._rest = _REST * (time.thread_time() - began)
-            bound = [await self._bind(pod) for pod in decision.to_place]
             silent = self._silent(decision.forming)
-            next_report = await self._report({uid: why for uid, why in decision.words.items() if uid not in silent})
+            words = {uid: why for uid, why in decision.words.items() if uid not in silent}
+            # At once: to bind the pods of a large job takes a while, and the others have to know what they wait for.
+            bound, next_report = await asyncio.gather(
+                self._bind_all(decision.to_place), self._report(words), return_exceptions=True
+            )
+            if isinstance(bound, BaseException):
+                raise bound
+            if isinstance(next_report, BaseException):
+                raise next_report
             again = min((left for left in (next_report, *silent.values()) if left is not None), default=None)
-            return again if removed and all(bound) else _RETRY_SECONDS
+            return again if removed and bound else _RETRY_SECONDS
         except KubeError as error:
             _LOG.info("scheduler: %s", error)
             return _RETRY_SECONDS
@@ -158,6 +165,9 @@ class Scheduler:
                     _LOG.warning("pod %s: %s", metadata["name"], error)
                     removed = False
         return removed
+
+    async def _bind_all(self, pods: Iterable[Object]) -> bool:
+        return all([await self._bind(pod) for pod in pods])
 
     async def _bind(self, pod: Object) -> bool:
         """Give a pod its node; whether it is bound, or gone, now.
