@@ -13,7 +13,7 @@ from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import shortened
 from mxnet_operator.api.types import ObjectMeta
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.errors import ApiError, KubeError
+from mxnet_operator.kube.errors import ApiError, KubeError, WriteFencedError
 from mxnet_operator.kube.resources import EVENTS
 from mxnet_operator.plan.actions import Event
 
@@ -37,7 +37,11 @@ class EventRecorder:
         self._posted: OrderedDict[tuple[str, Event], tuple[str, int]] = OrderedDict()
 
     async def record(self, job: ObjectMeta, event: Event) -> None:
-        """Post an Event about the job."""
+        """Post an Event about the job; one that can't be posted is logged.
+
+        Raises:
+            WriteFencedError: the term of leadership is over.
+        """
         known = self._posted.get((job.uid, event))
         try:
             if known is None:
@@ -50,6 +54,8 @@ class EventRecorder:
                     if error.code != 404:
                         raise
                     name, count = await self._post(job, event), 1  # the server forgets Events after an hour
+        except WriteFencedError:
+            raise
         except KubeError as error:
             log.warning("the event %s could not be recorded: %s", event.reason, error, extra=_about(job))
             return

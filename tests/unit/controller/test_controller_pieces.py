@@ -6,15 +6,19 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
+from builders import make_mxjob
 
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, shortened
+from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.log_format import JsonFormatter, TextFormatter
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
 from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.errors import WriteFencedError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import PodView, ServiceView
+from mxnet_operator.plan.actions import Event
 
 OWNER = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "name": "digits", "uid": "job-uid", "controller": True}
 LABELS = {
@@ -176,3 +180,13 @@ def test_a_json_log_line_has_the_job_as_a_field():
 def test_a_text_log_line_names_the_job_first():
     assert TextFormatter().format(record(job="ns/digits")).endswith("INFO ns/digits: made 5 pods")
     assert TextFormatter().format(record()).endswith("INFO made 5 pods")
+
+
+async def test_an_event_that_comes_too_late_for_the_term_of_leadership_is_no_warning(caplog):
+    class Fenced:
+        async def create(self, path, body):
+            raise WriteFencedError(f"POST {path} was not sent: the lease is lost")
+
+    with pytest.raises(WriteFencedError):
+        await EventRecorder(Fenced()).record(make_mxjob().obj().metadata, Event("Normal", "Any", "any"))
+    assert [each for each in caplog.records if each.levelname == "WARNING"] == []
