@@ -40,6 +40,8 @@ PRIORITY_CLASS_IGNORED: Final = "PriorityClassIgnored"
 """Condition (ours): True while placed pods have another priority class than schedulingPolicy names."""
 STALLED: Final = "Stalled"
 """Condition (ours): True while the first running worker has used no CPU and written nothing for five minutes."""
+FEWER_WORKERS: Final = "FewerWorkers"
+"""Condition (ours): True while the job runs with fewer Workers than it was started with (minWorkers)."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"

@@ -202,17 +202,24 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, extra_json_schema=_INT32)] | None,
         Meta(
             description="stallTimeoutSeconds is the time in seconds after which a Worker that uses no CPU and writes"
-            " nothing exits with 138. Not in training-operator 1.8.1."
+            " nothing exits with 138. Not in 1.8.1."
         ),
     ] = None
     fail_on_divergence: Annotated[
         bool | None,
         Meta(
             description="failOnDivergence ends a Worker that logs a figure of an epoch which is NaN or infinite, with"
-            " exit code 65. Not in training-operator 1.8.1."
+            " exit code 65. Not in 1.8.1."
         ),
     ] = None
     resume: Resume | None = None
+    min_workers: Annotated[
+        Annotated[int, Meta(ge=1, extra_json_schema=_INT32)] | None,
+        Meta(
+            description="minWorkers is how many Workers a restarted gang needs if there are no nodes for all. Not in"
+            " 1.8.1."
+        ),
+    ] = None
     placement: Annotated[
         Literal["Pack", "Exclusive"] | None,
         Meta(
@@ -358,21 +365,25 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         dict[str, Int32],
         Meta(
             description="startedReplicas maps replica types to the number of replicas with which the job was started;"
-            " it is in effect until the job is suspended. Not in training-operator 1.8.1."
+            " it is in effect until the job is suspended. Not in 1.8.1."
         ),
+    ] = {}
+    fewer_replicas: Annotated[
+        dict[str, Int32],
+        Meta(description="fewerReplicas replaces startedReplicas in the current attempt. Not in 1.8.1."),
     ] = {}
     created_attempts: Annotated[
         Int32,
         Meta(
-            description="createdAttempts is restarts + 1 once all pods of the current attempt have been created. Not"
-            " in training-operator 1.8.1."
+            description="createdAttempts is restarts + 1 once all pods of the current attempt have been created. Not in"
+            " 1.8.1."
         ),
     ] = 0
     started_scope: Annotated[
         str,
         Meta(
             description="startedScope is the restartScope with which the job was started; it is in effect until the job"
-            " is suspended. Not in training-operator 1.8.1."
+            " is suspended. Not in 1.8.1."
         ),
     ] = ""
     start_time: Annotated[

@@ -281,7 +281,7 @@ def pod_spec(job: dict[str, Any], replica: str) -> dict[str, Any]:
 
 def replicas(job: dict[str, Any]) -> list[str]:
     """Every replica of a job, as `worker-0`, in the order in which they are made."""
-    types = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
+    types = _counts(job)
     return [f"{kind.lower()}-{index}" for kind in names.REPLICA_TYPES for index in range(types.get(kind, 0))]
 
 
@@ -292,8 +292,15 @@ def ready_counts(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
         names.canonical_type(key): status.get("active", 0) + status.get("succeeded", 0)
         for key, status in statuses.items()
     }
-    asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
+    asked = _counts(job)
     return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if asked.get(kind)}
+
+
+def _counts(job: dict[str, Any]) -> dict[str | None, int]:
+    """Return the number of replicas of each type, in an attempt with fewer those of the attempt."""
+    specs = job["spec"]["mxReplicaSpecs"].items()
+    asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in specs}
+    return {**asked, **((job.get("status") or {}).get("fewerReplicas") or {})}
 
 
 __all__ = [

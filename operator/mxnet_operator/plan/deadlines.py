@@ -12,6 +12,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.actions import Effects
 from mxnet_operator.plan.failures import Failure
+from mxnet_operator.plan.fewer_workers import placed_at_once
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.placement import shortage_in_words
 from mxnet_operator.plan.replicas import Replica, ReplicaState
@@ -67,7 +68,7 @@ def _scheduled(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[Pod
     if policy is None or not seconds or terminating:
         return None
     placed = sum(replica.state is ReplicaState.DONE or _has_node(replica) for replica in replicas)
-    if placed >= min(policy.min_available or len(replicas), len(replicas) + 1):
+    if placed >= placed_at_once(job):
         return None
     created = [replica.pod.created_at for replica in replicas if replica.pod and replica.pod.created_at]
     waits_to_restart = conditions.is_true(job.status.conditions, conditions.RESTARTING)

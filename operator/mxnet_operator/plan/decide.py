@@ -28,6 +28,7 @@ from mxnet_operator.plan.failures import (
     restarting_status,
     restarts,
 )
+from mxnet_operator.plan.fewer_workers import fewer_workers
 from mxnet_operator.plan.finished import finished, pods_are_left
 from mxnet_operator.plan.integration import IntegrationPolicy, fold
 from mxnet_operator.plan.lease import expired, kept_lease
@@ -210,6 +211,7 @@ POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
     failures,
     suspension,
     restarts,
+    fewer_workers,
     _teardowns,
     deadlines,
     noticed,

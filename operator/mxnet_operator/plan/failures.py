@@ -18,7 +18,7 @@ from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatu
 from mxnet_operator.plan.actions import Effects
 from mxnet_operator.plan.observed import EVICTED, Observed, PodView
 from mxnet_operator.plan.replicas import Replica, ReplicaState, as_begun_anew, begins, replicas_in, restart_scope
-from mxnet_operator.plan.started import start_time, with_started_replicas
+from mxnet_operator.plan.started import as_started, start_time, with_started_replicas
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import DEFAULT, Policy
 from mxnet_operator.readers.durations import after
@@ -57,6 +57,8 @@ class Teardown(msgspec.Struct, frozen=True):
     failures: int
     """Number of failures that count against backoffLimit; one at most where the whole gang restarts."""
     message: str
+    fewer_replicas: dict[str, int] = {}
+    """Number of replicas of the next attempt by type, where they are fewer than the job was started with."""
     of_all: bool = False
     """Whether all pods of the job are given up, however many, also where replicas restart one by one."""
 
@@ -176,12 +178,14 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
         raised = msgspec.structs.replace(
             raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
         )
+    raised = msgspec.structs.replace(raised, fewer_replicas=teardown.fewer_replicas)
     stays = () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
+    next_job = as_started(msgspec.structs.replace(job, status=raised))
     status = msgspec.structs.replace(
         raised,
         conditions=current,
         state=conditions.state_of(current),
-        ready=f"{sum(pod.phase in _READY for pod in stays)}/{replicas_in(job)}",
+        ready=f"{sum(pod.phase in _READY for pod in stays)}/{replicas_in(next_job)}",
         start_time=start_time(raised) or now,
     )
     # An attempt that failed before any status told of it: the next one must not seem to be another operator's.
@@ -214,7 +218,9 @@ def given_up(job: MXJob) -> MXJobStatus:
     The number of the attempt says so of any number of pods, and of pods that nobody has observed yet.
     """
     restarts = job.status.restarts + 1
-    status = msgspec.structs.replace(job.status, restarts=restarts, first_attempt=restarts, restarting_pods=())
+    status = msgspec.structs.replace(
+        job.status, restarts=restarts, first_attempt=restarts, restarting_pods=(), fewer_replicas={}
+    )
     return as_begun_anew(job, status)
 
 

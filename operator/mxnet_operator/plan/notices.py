@@ -7,6 +7,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Effects, Event
+from mxnet_operator.plan.fewer_workers import min_workers_ignored
 from mxnet_operator.plan.replicas import is_begun
 from mxnet_operator.plan.state import JobState
 
@@ -19,7 +20,7 @@ def noticed(state: JobState) -> Effects:
     if is_begun(state.job.status):
         return Effects()
     of_integrations = (event for each in state.integrations for event in each.notices(state))
-    return Effects(events=(*notices(state.asked), *of_integrations))
+    return Effects(events=(*notices(state.asked), *min_workers_ignored(state.specified), *of_integrations))
 
 
 def notices(job: MXJob) -> tuple[Event, ...]:

@@ -40,9 +40,11 @@ def start_time(status: MXJobStatus) -> datetime | None:
 def as_started(job: MXJob) -> MXJob:
     """Return a job with defaults as it was started: the types, counts and restartScope that status records.
 
+    Where its present attempt has fewer replicas, with these.
+
     Of a type that was taken away only the number is known: its pods count, and the API server rejects new ones.
     """
-    started = job.status.started_replicas
+    started = {**job.status.started_replicas, **job.status.fewer_replicas}
     if not started:
         return _to_be_started(job)
     specs = {
@@ -59,9 +61,15 @@ def as_started(job: MXJob) -> MXJob:
     return msgspec.structs.replace(job, spec=spec)
 
 
+def with_all_replicas(job: MXJob) -> MXJob:
+    """Return a job with defaults as it was started, even if its present attempt has fewer replicas."""
+    return as_started(msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, fewer_replicas={})))
+
+
 def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:
     """Return the status with the counts and scope of a job that was started, or is about to be."""
-    return msgspec.structs.replace(status, started_replicas=_numbers(job), started_scope=restart_scope(job))
+    started = status.started_replicas or _numbers(job)
+    return msgspec.structs.replace(status, started_replicas=started, started_scope=restart_scope(job))
 
 
 def changed_replicas(asked: MXJob) -> str:
@@ -95,7 +103,7 @@ def _to_be_started(job: MXJob) -> MXJob:
 
 def _scope_asked_for(asked: MXJob) -> str:
     """Return the restartScope that the spec asks for, for the replicas that were started."""
-    started = as_started(asked).spec
+    started = with_all_replicas(asked).spec
     spec = msgspec.structs.replace(started, run_policy=asked.spec.run_policy)
     return restart_scope(msgspec.structs.replace(asked, spec=spec))
 

@@ -20,7 +20,7 @@ from mxnet_operator.plan.status import with_reports
 from mxnet_operator.plan.success import Success, success_is_known
 from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
 
-_IGNORED = (conditions.REPLICAS_CHANGE_IGNORED, conditions.PRIORITY_CLASS_IGNORED)
+_OF_A_RUN = (conditions.REPLICAS_CHANGE_IGNORED, conditions.PRIORITY_CLASS_IGNORED, conditions.FEWER_WORKERS)
 
 
 def suspension(state: JobState) -> Reads | Effects | Success:
@@ -78,8 +78,8 @@ def _suspended(state: JobState) -> Reads | Effects:
     current = with_reports(conditions.created(current, name, now), reported.reports, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
-    for ignored in _IGNORED:
-        current = with_reports(current, _in_sync(state, ignored).reports, now)
+    for condition_type in _OF_A_RUN:
+        current = with_reports(current, _in_sync(state, condition_type).reports, now)
     effects = Effects(actions=deletions, requeue_after=admission.requeue_after) + reported
     effects = msgspec.structs.replace(effects, reports=(), is_final=True)
     is_told = bool(status.state) and status.start_time is None and not status.started_replicas

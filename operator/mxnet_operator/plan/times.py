@@ -17,6 +17,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     first_backoff: timedelta = timedelta(seconds=10)
     """Back-off of the first restart after a failure; each further one waits twice as long."""
     longest_backoff: timedelta = timedelta(minutes=10)
+    fewer_workers_after: timedelta = timedelta(minutes=1)
+    """Time for which a restarted gang waits for nodes for all of its Workers, where `minWorkers` allows fewer."""
     termination_slack: timedelta = timedelta(seconds=30)
     """Time after a pod's deletionTimestamp, which includes the grace period, before the job reports it:
     kubelets unmount volumes and report before they let go."""

@@ -18,6 +18,7 @@ from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob, SchedulingPolicy
 from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, TouchChild
 from mxnet_operator.plan.children import ChildRule, Rules
+from mxnet_operator.plan.fewer_workers import placed_at_once
 from mxnet_operator.plan.observed import ChildView, Observed
 from mxnet_operator.plan.replicas import replicas_in, restart_scope
 
@@ -113,7 +114,7 @@ def gang_of(job: MXJob) -> Gang | None:
     if policy is None and (members < 2 or (restart_scope(job) == "Replica" and not _tunes(job))):
         return None
     policy = policy or SchedulingPolicy()
-    minimum = policy.min_available or members
+    minimum = placed_at_once(job)
     return Gang(
         members=members,
         minimum=minimum,

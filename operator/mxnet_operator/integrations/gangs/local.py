@@ -11,6 +11,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import AnnotatePod, Effects, Reads
 from mxnet_operator.plan.failures import Teardown, counted_restart
+from mxnet_operator.plan.fewer_workers import placed_at_once
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, parse_indexes, replicas_in, restart_scope
 from mxnet_operator.plan.state import JobState
@@ -29,9 +30,8 @@ def gang_member(job: MXJob, attempt: int) -> str:
         name = "job"
     created = job.metadata.creation_timestamp
     said = f"{name}/{max(1, size)}/{created.strftime('%Y-%m-%dT%H:%M:%SZ') if created else ''}"
-    policy = job.spec.run_policy.scheduling_policy
-    minimum = policy.min_available if policy is not None else None
-    if not minimum:
+    minimum = placed_at_once(job)
+    if minimum == members:
         return said
     return f"{said}/{minimum if minimum > members else min(minimum, size)}"
 

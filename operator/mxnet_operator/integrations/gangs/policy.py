@@ -18,6 +18,7 @@ from mxnet_operator.integrations.gangs.local import another_priority, gang_membe
 from mxnet_operator.integrations.gangs.retry import touched_groups
 from mxnet_operator.plan.actions import CreatePod, Effects, Event, Reads
 from mxnet_operator.plan.failures import Teardown, counted_restart
+from mxnet_operator.plan.fewer_workers import min_available
 from mxnet_operator.plan.integration import IntegrationPolicy, Unplaced
 from mxnet_operator.plan.placement import shortage
 from mxnet_operator.plan.replicas import Replica, ReplicaState, restart_scope
@@ -83,7 +84,7 @@ class GangPolicy(IntegrationPolicy):
         waiting = [each.pod for each in replicas if each.state is ReplicaState.WAITING and each.pod is not None]
         unplaced = [pod for pod in waiting if not pod.is_placed]
         placed = [each.pod for each in replicas if each.pod is not None and each.pod.is_placed]
-        is_whole = len(placed) >= found.gang.minimum or len(placed) + len(unplaced) < len(replicas)
+        is_whole = len(placed) >= min_available(job) or len(placed) + len(unplaced) < len(replicas)
         if not placed or not unplaced or is_whole:
             return Effects()
         times = (*(pod.placed_at for pod in placed), *(pod.created_at for pod in unplaced))

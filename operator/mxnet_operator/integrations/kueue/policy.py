@@ -43,7 +43,7 @@ from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Repor
 from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.replicas import is_begun, replicas_in
-from mxnet_operator.plan.started import as_started
+from mxnet_operator.plan.started import as_started, with_all_replicas
 from mxnet_operator.plan.state import Admission, JobState, Standing
 from mxnet_operator.plan.times import time_until_said_again
 from mxnet_operator.readers.pods import ENDED
@@ -248,7 +248,11 @@ def _report_ready(state: JobState) -> tuple[Action, ...]:
 
 
 def asks_for(job: MXJob) -> str:
-    """Digest what a job with defaults asks its queue for: not its program, which may change while it waits."""
+    """Digest what a job with defaults asks its queue for: not its program, which may change while it waits.
+
+    An attempt with fewer Workers keeps the quota for all, with which the next one begins.
+    """
+    job = with_all_replicas(job)
     types = {
         replica_type: [spec.replicas or 0, *_sizes(spec.template["spec"])]
         for replica_type, spec in job.spec.specs_in_use.items()
