@@ -94,6 +94,7 @@ def _suspended(state: JobState) -> Reads | Effects:
         first_attempt=status.restarts,
         restarting_pods=(),
         started_replicas={},
+        fewer_replicas={},
         started_scope="",
         start_time=None,
     )

@@ -15,6 +15,10 @@ from simulator.world import World
 STEPS = 50
 GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
+FEWER = 0.4
+"""Part of the jobs with two Workers that may go on with one."""
+NO_ROOM = 0.1
+"""Part of the steps of such a schedule in which a restarted gang finds no room for a Worker."""
 QUEUED = 0.2
 """Part of the schedules in which the job names a queue of Kueue's."""
 QUEUE_STEPS = 0.35
@@ -66,6 +70,9 @@ def draw_setup(seed: int) -> tuple[Setup, bool, random.Random]:
         **{field: value for field, value, likely in rare if rng.random() < likely and not calm},
     }
     restart = rng.choice(["Never", "OnFailure", "Always", "ExitCode", "ExitCode", "ExitCode"])
+    rooms = random.Random(f"minWorkers of {seed}")  # Apart, so that a seed without one draws what it did before.
+    if replicas.get("Worker") == 2 and not calm and rooms.random() < FEWER:
+        policy["minWorkers"] = 1
     setup = Setup(replicas=replicas, restart=restart, policy=policy)
     return msgspec.structs.replace(setup, queue=_draw_queue(seed, setup, calm)), calm, rng
 
@@ -101,9 +108,12 @@ def draw_steps(rng: random.Random, calm: bool) -> Draw:
         second = not calm and rng.random() < 0.5
         trouble = 0.0 if calm else rng.choice([0.05, 0.15, 0.3])
         queues = random.Random(f"queue {state}") if world.setup.queue else rng
+        rooms = random.Random(f"rooms {state}")
         for number in range(STEPS):
             if number == gap_at:
                 yield from _nobody_leads(gaps, world)
+            if "minWorkers" in world.setup.policy and rooms.random() < NO_ROOM:
+                yield from _no_room(rooms, world)
             if world.setup.queue and queues.random() < QUEUE_STEPS:
                 yield from _queue(queues, world, calm)
                 continue
@@ -135,6 +145,19 @@ def _nobody_leads(rng: random.Random, world: World) -> Iterator[Step]:
         yield ("die", who)
     yield ("hear", who)
     yield ("look", who)
+
+
+def _no_room(rng: random.Random, world: World) -> Iterator[Step]:
+    """A gang is restarted, and a minute later one Worker has no node; now and then nor have others."""
+    who, left_out = rng.choice(["a", "a", "b"]), rng.choice(["worker-0", "worker-1"])
+    looks = [("hear", who), ("look", who)]
+    if rng.random() < 0.7:
+        yield from [("disrupt", _label(rng, world), "drain"), *looks, *looks]
+        yield from [*(("kubelet", label) for label in world.setup.labels), ("wait", 20), *looks, *looks, *looks]
+    for label in world.setup.labels:
+        if label != left_out and rng.random() < 0.95:
+            yield ("kubelet", label)
+    yield from [("unschedulable", left_out), ("wait", rng.choice([20, 60, 60])), *looks]
 
 
 def _queue(rng: random.Random, world: World, calm: bool) -> Iterator[Step]:

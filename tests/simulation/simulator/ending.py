@@ -213,4 +213,4 @@ def _still_needed(world: World) -> int:
     """How many members a gang needs to go on: all whose end nobody has seen as a success."""
     job = world.job
     done = {(life.type, life.index) for life in truth.attempt_of(world, job) if life.end == "done"}
-    return sum(world.setup.replicas.values()) - len(done)
+    return sum(truth.replicas(world, job).values()) - len(done)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
 from simulator import truth
 from simulator.api import CHILDREN, PODS, SERVICES, Object
 from simulator.lives import Life, owner_of
@@ -71,7 +72,7 @@ def replicas_are_asked_for(world: World, write: Write) -> Iterator[str]:
     seen = write.by.seen if write.by is not None else None
     if life is None or seen is None or life.owner != seen.job["metadata"]["uid"]:
         yield f"{new['metadata']['name']} doesn't belong to the job that it was made for"
-    elif life.index >= world.setup.replicas.get(life.type, 0):
+    elif life.index >= truth.replicas(world, seen.job).get(life.type, 0):
         yield f"{life.name} is no replica of the job"
     elif life.attempt > restarts(seen.job):
         yield f"{life.name} is of attempt {life.attempt} already"
@@ -123,7 +124,8 @@ def nobody_joins_a_running_gang_alone(world: World, write: Write) -> Iterator[st
     if new is None or write.by is None or write.by.seen is None or not world.restarts_as_gang:
         return
     attempt = [life for life in world.lives.of(new.owner) if life.attempt == new.attempt and life.uid != new.uid]
-    all_were_there = len({(life.type, life.index) for life in attempt}) == sum(world.setup.replicas.values())
+    were_there = {(life.type, life.index) for life in attempt}
+    all_were_there = len(were_there) == sum(truth.replicas(world, write.by.seen.job).values())
     left = [pod["metadata"]["uid"] for pod in world.api.pods()]
     running = [life for life in attempt if life.uid in left and life.started and not life.end]
     saw_all = all(write.by.seen.pods.get(life.uid, 0) >= life.started_at for life in running)
@@ -154,7 +156,9 @@ def groups_come_first(world: World, write: Write) -> Iterator[str]:
     """
     pod, seen = write.change.object, write.by.seen if write.by is not None else None
     name = (pod["metadata"].get("labels") or {}).get(coscheduling.LABEL)
-    if seen is None or len(world.setup.labels) < 2 or (not world.restarts_as_gang and not world.setup.tunes):
+    if seen is None or (not world.restarts_as_gang and not world.setup.tunes):
+        return
+    if sum(truth.replicas(world, seen.job).values()) < 2:
         return
     job = world.job
     if job is not None and not is_started(job) and int(job["metadata"]["resourceVersion"]) > seen.revision:
@@ -373,7 +377,7 @@ def a_sound_attempt_goes_on(world: World, write: Write) -> Iterator[str]:
     pods = {pod["metadata"]["uid"]: pod["metadata"] for pod in world.api.pods()}
     lives = truth.attempt_of(world, before)
     are_there = [life for life in lives if life.uid in pods and "deletionTimestamp" not in pods[life.uid]]
-    if len(are_there) == sum(world.setup.replicas.values()) and not any(life.end for life in lives):
+    if len(are_there) == sum(truth.replicas(world, before).values()) and not any(life.end for life in lives):
         if world.restarts_as_gang and (_is_half_placed(world, are_there) or (write.by is not None and write.by.held)):
             return  # It gives back what it holds; held: it may have been placed since its pods were asked for.
         yield "an attempt was given up though every pod of it was well"
@@ -384,6 +388,24 @@ def _is_half_placed(world: World, lives: list[Life]) -> bool:
     return any(nodes) and not all(nodes)
 
 
+def fewer_workers_are_those_with_a_node(world: World, write: Write) -> Iterator[str]:
+    """An attempt keeps its number of Workers; fewer it has as minWorkers allows, as many as got a node before."""
+    before, after = write.change.before, write.change.after
+    was, is_now = (status_of(each).get("fewerReplicas") or {} for each in (before, after))
+    if before is None or was == is_now:
+        return
+    if restarts(after) == restarts(before) and not holds(after, "Suspended"):
+        yield f"an attempt with {was} went on with {is_now}"
+    if not is_now or (write.by is not None and write.by.held):  # Held: others may have been placed since.
+        return
+    least, whole = world.policy_of(before).get("minWorkers", 99), truth.replicas(world, before)["Worker"]
+    workers = [life.name for life in truth.attempt_of(world, before) if life.type == "Worker"]
+    pods = [pod for pod in map(world.api.pod, workers) if pod is not None]
+    placed = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
+    if is_now != {"Worker": placed} or not least <= placed < whole or restarts(before) <= first_attempt(before):
+        yield f"{placed} of {whole} Workers had a node, minWorkers is {least}, and the next attempt has {is_now}"
+
+
 def running_means_that_all_have_started(world: World, write: Write) -> Iterator[str]:
     """Running: each replica's process has run in this attempt."""
     before, after = write.change.before, write.change.after
@@ -392,7 +414,8 @@ def running_means_that_all_have_started(world: World, write: Write) -> Iterator[
     lives = truth.attempt_of(world, after)
     if not world.restarts_as_gang:
         lives = world.lives.of(after["metadata"]["uid"])
-    missing = sum(world.setup.replicas.values()) - len({(life.type, life.index) for life in lives if life.started})
+    started = {(life.type, life.index) for life in lives if life.started}
+    missing = sum(truth.replicas(world, after).values()) - len(started)
     if missing:
         yield f"the job is Running and {missing} replicas have not started"
 
@@ -410,8 +433,9 @@ def success_is_earned(world: World, write: Write) -> Iterator[str]:
     if world.restarts_as_gang:
         lives = [life for life in lives if life.attempt == restarts(after)]
     done = {life.name for life in lives if life.end == "done"}
-    workers_are_done = all(pod_name(label) in done for label in world.setup.labels if label.startswith("worker-"))
-    for label in world.setup.deciders:
+    needed = msgspec.structs.replace(world.setup, replicas=truth.replicas(world, after))
+    workers_are_done = all(pod_name(label) in done for label in needed.labels if label.startswith("worker-"))
+    for label in needed.deciders:
         if label.startswith("scheduler-") and workers_are_done:
             continue  # It goes on for a minute; `tests/unit/plan/test_scheduler_grace.py` has the times.
         if pod_name(label) not in done:
@@ -481,6 +505,7 @@ OF_JOBS: tuple[Invariant, ...] = (
     what_is_final_is_not_retried,
     a_job_fails_for_a_reason,
     a_sound_attempt_goes_on,
+    fewer_workers_are_those_with_a_node,
     running_means_that_all_have_started,
     success_is_earned,
     suspended_means_no_pods,

@@ -129,7 +129,8 @@ def pods_ready_means_that_all_have_started(world: World, write: Write) -> Iterat
     lives = truth.attempt_of(world, seen.job)
     if not world.restarts_as_gang:
         lives = world.lives.of(owner_of(after))
-    missing = sum(world.setup.replicas.values()) - len({(life.type, life.index) for life in lives if life.started})
+    started = {(life.type, life.index) for life in lives if life.started}
+    missing = sum(truth.replicas(world, seen.job).values()) - len(started)
     if missing:
         yield f"all pods are said to be ready, and {missing} replicas have not started"
 

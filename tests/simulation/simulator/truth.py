@@ -84,6 +84,11 @@ def completed(world: World, job: Object) -> dict[str, str]:
     return status_of(job).get("completedIndexes") or {}
 
 
+def replicas(world: World, job: Object | None) -> dict[str, int]:
+    """How many replicas of each type the attempt has that a job's status is at."""
+    return {**world.setup.replicas, **status_of(job).get("fewerReplicas", {})}
+
+
 def attempt_of(world: World, job: Object | None) -> list[Life]:
     """The pods of the attempt that a job's status is at: the gang's, or those not being replaced."""
     if job is None:

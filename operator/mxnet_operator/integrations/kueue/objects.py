@@ -21,6 +21,7 @@ from mxnet_operator.integrations.kueue.workload import (
     project_workload,
 )
 from mxnet_operator.kube.resources import Resource
+from mxnet_operator.plan.started import with_all_replicas
 
 _JOB_LABEL: Final = "kueue.x-k8s.io/job-uid"
 """Label of a Workload: the uid of its job."""
@@ -65,7 +66,7 @@ def queue_workload_spec(job: MXJob, priority: QueuePriority, version: str = V1BE
         **_priority_class(priority, version),
         "podSets": [
             {"name": replica_type.lower(), "count": spec.replicas, "template": _template(spec.template)}
-            for replica_type, spec in job.spec.specs_in_use.items()
+            for replica_type, spec in with_all_replicas(job).spec.specs_in_use.items()
         ],
     }
 
