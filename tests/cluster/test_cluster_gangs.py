@@ -10,7 +10,7 @@ import pytest
 from builders import make_mxjob
 from control_plane_fixtures import new_namespace, real_api
 from controller_fixtures import JOBS, PODS, ControllerWorld, RecordingClient, submitted
-from fake_nodes import fake_nodes
+from fake_nodes import NODES, fake_nodes
 from fresh_seeds import first_fresh_seed
 from gangs import (
     COSCHEDULING_GROUPS,
@@ -71,7 +71,8 @@ async def at_work(server, gang_scheduling):
         RecordingClient(load_credentials(str(kubeconfig))) as client,
     ):
         world = ControllerWorld(api, client, kubeconfig, namespace)
-        await world.start(integrations=[gangs(gang_scheduling)], policy=Policy(first_backoff=timedelta(seconds=1)))
+        policy = Policy(first_backoff=timedelta(seconds=1), fewer_workers_after=timedelta(seconds=2))
+        await world.start(integrations=[gangs(gang_scheduling)], policy=policy)
         try:
             yield world
         finally:
@@ -337,3 +338,42 @@ async def test_claims_of_devices_reach_the_pods_and_a_job_without_a_driver_says_
         assert (told["type"], told["status"], told["reason"]) == ("PodsScheduled", "False", "Unschedulable")
     finally:
         await world.api.delete(f"{DEVICE_CLASSES}/gpu.example.com")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
+async def test_a_gang_that_has_lost_a_node_goes_on_with_as_many_workers_as_fit(request, gang_scheduling):
+    """Ten Workers, of which four are enough, on two nodes of eight GPUs; then with all of them, once both are back."""
+    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
+        await world.submit(submitted(gang("digits", 10, minWorkers=4)))
+        await world.state("digits", "Running")
+        await lose_a_node(world, "node-2")
+        job = (await world.eventually(JOBS, lambda jobs: runs_in_attempt(jobs["digits"], 2)))["digits"]
+        assert (job["status"]["fewerReplicas"], job["status"]["startedReplicas"]["Worker"]) == ({"Worker": 8}, 10)
+        assert {workers_told_of(pod) for pod in (await world.pods(10)).values()} == {"8"}
+        assert "8 of 10 Workers, since the others had no node" in (await world.event("FewerWorkers"))["message"]
+        (await world.api.post(NODES, two_nodes()[1])).ok()
+        await world.move(["digits-worker-3"], "Failed", exit_code=137)
+        job = (await world.eventually(JOBS, lambda jobs: runs_in_attempt(jobs["digits"], 3)))["digits"]
+        assert "fewerReplicas" not in job["status"]
+        assert {workers_told_of(pod) for pod in (await world.pods(12)).values()} == {"10"}
+
+
+async def lose_a_node(world, name):
+    """The Node is deleted, and so are its pods, as Kubernetes' pod collector does it."""
+    (await world.api.delete(f"{NODES}/{name}")).ok()
+    for pod in (await world.api.get(world.path(PODS))).ok()["items"]:
+        if pod["spec"].get("nodeName") == name:
+            path = world.path(f"{PODS}/{pod['metadata']['name']}")
+            await world.api.delete(path, {"gracePeriodSeconds": 0})
+
+
+def runs_in_attempt(job, attempt):
+    status = job.get("status", {})
+    return (status.get("state"), status.get("restarts")) == ("Running", attempt)
+
+
+def workers_told_of(pod):
+    """How many Workers the processes of a pod are told of."""
+    variables = {each["name"]: each.get("value") for each in pod["spec"]["containers"][0]["env"]}
+    return variables["DMLC_NUM_WORKER"]
