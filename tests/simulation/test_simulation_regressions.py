@@ -400,6 +400,7 @@ def test_a_leader_of_yesterday_does_not_take_the_place_that_its_successor_asked_
     )
 
 
+_RUN = tuple(("kubelet", label) for label in ("scheduler-0", "server-0", "worker-0"))
 _ONE_LEFT_OUT = (
     *LOOK,
     ("kueue",),
@@ -408,16 +409,19 @@ _ONE_LEFT_OUT = (
     *LOOK,
     ("kubelet", "worker-1"),
     *LOOK * 3,
-    *(("kubelet", "worker-0"), ("unschedulable", "worker-1"), ("wait", 60)),
+    *_RUN,
+    *(("unschedulable", "worker-1"), ("wait", 60)),
     *LOOK,
 )
 
 
 def test_a_job_that_is_suspended_before_it_begins_with_fewer_workers_comes_again_with_all() -> None:
-    setup = Setup(replicas={"Worker": 2}, restart="ExitCode", policy={"minWorkers": 1})
-    _check(setup, *_ONE_LEFT_OUT, ("kubelet", "worker-0"), ("suspend",), *LOOK)
+    replicas = {"Scheduler": 1, "Server": 1, "Worker": 2}
+    setup = Setup(replicas=replicas, restart="ExitCode", policy={"minWorkers": 1})
+    _check(setup, *_ONE_LEFT_OUT, *LOOK, ("suspend",), *_RUN, *LOOK)
 
 
 def test_a_job_that_is_queued_again_before_it_begins_with_fewer_workers_asks_for_all() -> None:
     queue = {"quota": 3, "timeout": 60}
-    _check(Setup(replicas={"Worker": 2}, restart="ExitCode", policy={"minWorkers": 1}, queue=queue), *_ONE_LEFT_OUT)
+    setup = Setup(replicas={"Worker": 2}, restart="ExitCode", policy={"minWorkers": 1}, queue=queue)
+    _check(setup, *_ONE_LEFT_OUT)

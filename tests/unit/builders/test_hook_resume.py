@@ -67,6 +67,18 @@ def test_the_newest_epoch_that_every_rank_has_whole_is_loaded(folder: Path) -> N
     assert ended.stderr == "mxjob: attempt 1 goes on after epoch 1, from m-0001.params, m-1-0001.params\n"
 
 
+def test_fewer_workers_need_the_files_of_fewer_ranks_and_all_again_those_of_all(folder: Path) -> None:
+    """Three ranks saved epoch 2, then two ranks epochs 3 and 4 while rank 2 had no node."""
+    for epoch in range(1, 5):
+        ranks = ("", "-1", "-2") if epoch < 3 else ("", "-1")
+        saved(folder, *(f"m{rank}-000{epoch}.params" for rank in ranks))
+    fit = (sys.executable, "train.py", "--model-prefix", "m")
+    assert " 4\n" in run(folder, *fit, workers=2).stdout
+    assert " 2\n" in run(folder, *fit, workers=3).stdout
+    of_rank_0 = {"checkpoint": "{--model-prefix}-{epoch}.params", "args": []}
+    assert " 4\n" in run(folder, *fit, asked=of_rank_0, workers=3).stdout
+
+
 def test_a_pattern_of_the_users_own_gives_the_epoch_alone(folder: Path) -> None:
     saved(folder, "ckpt/7/net[0].params", "ckpt/8/net0.params")
     assert run(folder, sys.executable, "train.py", asked=OWN, workers=1).stdout == "[] 7\n"
