@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-_SET_VERSION: Final = "resourceVersion should not be set on objects to be created"
-"""Message of kube-apiserver's one 500 that rejects the object itself (storage/etcd3)."""
+_FINAL: Final = (
+    "resourceVersion should not be set on objects to be created",  # rejects the object itself (storage/etcd3)
+    "no preferred addresses found",  # a pod's node has no address, as on Fargate (nodeutil.GetPreferredNodeAddress)
+)
+"""What the messages of kube-apiserver's 500s contain that the same request would get again."""
 
 
 class KubeError(Exception):
@@ -95,7 +98,7 @@ class ApiError(KubeError):
     def is_transient(self) -> bool:
         """Whether the same request may succeed when retried."""
         is_outage = self.code in {408, 429} or self.code >= 500
-        return is_outage and _SET_VERSION not in self.message
+        return is_outage and not any(each in self.message for each in _FINAL)
 
 
 def _seconds(value: object) -> float | None:

@@ -66,9 +66,18 @@ async def test_a_refusal_that_is_no_status_keeps_its_text():
         assert caught.value.code == 404
 
 
-def test_a_500_that_rejects_the_object_itself_is_final():
-    message = "resourceVersion should not be set on objects to be created"
+@pytest.mark.parametrize(
+    "message",
+    [
+        "resourceVersion should not be set on objects to be created",
+        "no preferred addresses found; known addresses: []",
+    ],
+)
+def test_a_500_that_the_same_request_would_get_again_is_final(message):
     assert not ApiError(500, "", message).is_transient
+
+
+def test_another_500_is_not_final():
     assert ApiError(500, "InternalError", "etcdserver: leader changed").is_transient
 
 

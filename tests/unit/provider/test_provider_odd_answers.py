@@ -6,6 +6,7 @@ import pytest
 from kubernetes import client
 from odd_answers import ODD
 from scripted_api import answer, make_object, make_status, scripted_api
+from waiting import MOMENT
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
@@ -79,6 +80,16 @@ async def test_an_odd_answer_is_an_outage_to_a_worker(odd):
             except Exception as e:
                 error = e
             judge(name, odd, error)
+
+
+async def test_the_log_of_a_pod_whose_node_has_no_address_is_asked_for_once():
+    """The task of a failed job would wait two minutes for it."""
+    refusal = make_status(500, "", "no preferred addresses found; known addresses: []")
+    async with scripted_api(answer(refusal, 500)) as api:
+        with pytest.raises(ApiError, match="no preferred addresses found"):
+            async with asyncio.timeout(MOMENT):
+                await asyncio.to_thread(sync_hook(api.url).read_log, "digits-worker-0", "default", tail_lines=9)
+        assert len(api.asked) == 1
 
 
 async def test_a_real_refusal_is_none():
