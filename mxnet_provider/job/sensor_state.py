@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.conditions import CREATED, RUNNING, SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
 from mxnet_provider.job.event import Stored
 
 VERSION: Final = 1
+_BEHIND: Final = {RUNNING: (CREATED,), SUCCEEDED: (CREATED, RUNNING)}
+"""States that a job of some state was in before: a short job may be in them between two polls only."""
 
 
 class SensorEvent(Stored, frozen=True, kw_only=True):
@@ -25,7 +27,7 @@ class SensorEvent(Stored, frozen=True, kw_only=True):
 def settled(
     job: Mapping[str, Any] | None, *, target_states: Sequence[str], fail_states: Sequence[str], missing_ok: bool
 ) -> SensorEvent | None:
-    """Return why a sensor need not wait any more; None to wait."""
+    """Return why a sensor need not wait any more; None to wait. A job that has Succeeded was Running before."""
     if job is None:
         return None if missing_ok else SensorEvent(status="missing")
     state, uid, page = job_state(job), job["metadata"]["uid"], job_page(job)
@@ -33,4 +35,6 @@ def settled(
         return SensorEvent(status="reached", state=state, uid=uid, page=page)
     if state in fail_states:
         return SensorEvent(status="failed", state=state, uid=uid, message=terminal_message(job), page=page)
+    if any(each in target_states for each in _BEHIND.get(state, ())):
+        return SensorEvent(status="reached", state=state, uid=uid, page=page)
     return None

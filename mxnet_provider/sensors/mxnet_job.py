@@ -47,6 +47,7 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         job_name: The job's name. (templated)
         namespace: The job's namespace; if not given, the connection's, else `default`. (templated)
         target_states: States that are waited for: of Created, Running, Restarting, Suspended, Succeeded, Failed.
+            A job that has Succeeded counts as Running and Created, too.
         fail_states: States in which the sensor fails.
         missing_ok: Whether a job that is not there is waited for; if False, the sensor fails then.
         deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.

@@ -26,6 +26,7 @@ from mxnet_provider.exceptions import (
     MXNetPermissionError,
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job.sensor_state import settled
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
 LOOKS: dict[str, Any] = {
@@ -203,3 +204,23 @@ def test_a_tolerance_that_is_none_is_told_where_the_dag_is_parsed_and_where_a_po
     by_policy.api_outage_tolerance = tolerance
     with pytest.raises(ValueError, match="api_outage_tolerance must be"):
         by_policy.execute.__wrapped__(by_policy, {})  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("state", "targets", "fails", "status"),
+    [
+        ("Succeeded", ["Running"], ["Failed"], "reached"),
+        ("Succeeded", ["Created"], ["Failed"], "reached"),
+        ("Running", ["Created"], ["Failed"], "reached"),
+        ("Created", ["Running"], ["Failed"], None),
+        ("Succeeded", ["Suspended"], ["Failed"], None),
+        ("Succeeded", ["Running"], ["Succeeded", "Failed"], "failed"),
+        ("Failed", ["Running"], ["Failed"], "failed"),
+    ],
+)
+def test_a_job_that_was_in_a_state_between_two_looks_has_reached_it(
+    state: str, targets: list[str], fails: list[str], status: str | None
+) -> None:
+    job = {"metadata": {"uid": "u"}, "status": {"state": state}}
+    found = settled(job, target_states=targets, fail_states=fails, missing_ok=False)
+    assert (found and found.status) == status
