@@ -5,6 +5,7 @@ A controller that may not read logs, as without `components/stalls`, reports non
 
 import asyncio
 import logging
+import random
 from datetime import timedelta
 from typing import Final
 
@@ -28,7 +29,8 @@ READ_SECONDS: Final = 5.0
 AT_A_TIME: Final = 2
 """Maximum number of jobs whose logs are read at the same time: a node that doesn't answer holds up no other job."""
 PUT_OFF: Final = 10.0
-"""Seconds until a job is looked at whose turn came while others were read."""
+"""Minimum seconds until a job is looked at whose turn came while others were read; at most `LOOK_AGAIN`, at random:
+jobs that a new leader has seen first at the same moment spread over that time."""
 MOST_WORKERS: Final = 16
 LAST_LINE: Final[dict[str, str | int | bool]] = {"container": names.CONTAINER, "tailLines": 1, "limitBytes": 4096}
 
@@ -66,7 +68,8 @@ class StallReader(JobReader):
         if self._clock() < look.again:
             return observed
         if self._reading >= AT_A_TIME or self._clock() < self._forbidden_until:
-            look.again = max(self._clock() + PUT_OFF, self._forbidden_until)
+            put_off = random.uniform(PUT_OFF, LOOK_AGAIN)  # noqa: S311 - no secret
+            look.again = max(self._clock() + put_off, self._forbidden_until)
             return observed
         self._reading += 1
         try:
