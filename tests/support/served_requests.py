@@ -11,6 +11,8 @@ from typing import TypeVar
 from aiohttp import web
 from waiting import MOMENT
 
+from mxnet_operator.kube.tls import PromptTls
+
 T = TypeVar("T")
 
 LARGEST_BODY = 2**24
@@ -36,15 +38,13 @@ async def served_requests(
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
-    assert runner.server is not None
+    if identity is not None:
+        identity.sslobject_class = PromptTls
     try:
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=identity).start()
         yield runner.addresses[0][1]
     finally:
-        transports = [each.transport for each in runner.server.connections if each.transport is not None]
         await runner.cleanup()
-        for transport in transports:
-            transport.abort()  # an idle client answers no TLS farewell
         await asyncio.sleep(0)  # connections are closed in the loop's next turn
 
 

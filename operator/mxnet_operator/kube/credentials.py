@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError
 from mxnet_operator.kube.loader import loaders
 from mxnet_operator.kube.proxies import proxy_for
+from mxnet_operator.kube.tls import PromptTls
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_KUBECONFIG: Final = "~/.kube/config"
@@ -191,20 +192,9 @@ def from_configuration(
     )
 
 
-class _Tls(ssl.SSLObject):
-    """TLS connection that closes without waiting for the server to do so.
-
-    The wait would outlive the event loop where a request is cancelled at its end, and leave the socket open.
-    """
-
-    def unwrap(self) -> None:
-        with contextlib.suppress(ssl.SSLWantReadError):
-            super().unwrap()
-
-
 def _ssl_context(configuration: Any) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    context.sslobject_class = _Tls
+    context.sslobject_class = PromptTls
     # Many a cluster's own authority lacks the key identifier that Python 3.13 began to ask for.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not configuration.verify_ssl:

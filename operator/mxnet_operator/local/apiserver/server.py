@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from mxnet_operator.kube.tls import PromptTls
 from mxnet_operator.local.apiserver.documents import HEALTH, Documents
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.handlers import Handlers, json_response
@@ -73,6 +74,7 @@ class ApiServer:
         """
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_route("*", "/{path:.*}", self._handle)
+        ssl_context.sslobject_class = PromptTls
         # a client that goes away takes its watches with it at once
         self._runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_SECONDS
@@ -87,15 +89,11 @@ class ApiServer:
         return bound
 
     async def stop(self) -> None:
-        """End every watch cleanly, stop listening, and close all connections."""
+        """End every watch cleanly, then stop listening."""
         self._handlers.close()
         if self._runner is not None:
-            connections = self._runner.server.connections if self._runner.server is not None else []
-            transports = [each.transport for each in connections if each.transport is not None]
             await self._runner.cleanup()
             self._runner = None
-            for transport in transports:
-                transport.abort()  # an idle client answers no TLS farewell
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         try:
