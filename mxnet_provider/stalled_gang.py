@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 from mxnet_operator.api import names
 from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.pods import has_log, label_of
-from mxnet_operator.readers.worker_logs import gang_stall, stall_in
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.replicas import in_order
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -19,7 +20,6 @@ _SETTLE_SECONDS: Final = 10.0
 """By then the other workers have written where they stand."""
 _QUIET_SECONDS: Final = 320.0
 """Seconds without a line after which another worker may have written so: this one may have left early."""
-_MOST_WORKERS: Final = 16
 
 
 class StalledGang:
@@ -41,10 +41,9 @@ class StalledGang:
         if self._look_at is None or self._clock() < self._look_at:
             return
         self._look_at = None
-        pods = {label_of(pod): pod for pod in await self._client.replica_pods(self._ref) if has_log(pod)}
-        workers = [label for label in pods if label.startswith(f"{names.WORKER.lower()}-")]
-        workers = sorted(workers, key=lambda label: (len(label), label))[:_MOST_WORKERS]
-        stalls = {label: stall_in(await self._last_line(pods[label]["metadata"]["name"])) for label in workers}
+        pods = [pod for pod in in_order(await self._client.replica_pods(self._ref)) if has_log(pod)]
+        workers = [pod for pod in pods if label_of(pod).startswith(f"{names.WORKER.lower()}-")][:MOST_WORKERS]
+        stalls = {label_of(pod): stall_in(await self._last_line(pod["metadata"]["name"])) for pod in workers}
         if text := gang_stall(stalls):
             self._log.warning("%s %s", self._ref.title, text)
 

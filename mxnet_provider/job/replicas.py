@@ -32,7 +32,7 @@ def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
             "exit_code": terminated.get("exitCode"),
             "outcome": outcome_of(pod),
         }
-        for pod in sorted(pods, key=_order)
+        for pod in in_order(pods)
         for labels in [pod["metadata"].get("labels") or {}]
         for (_, terminated), running in [(terminated_of(pod), container_state(pod).get("running") or {})]
     ]
@@ -46,7 +46,7 @@ def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
             "exit_code": terminated.get("exitCode"),
             "reason": terminated.get("reason") or (pod.get("status") or {}).get("reason") or "",
         }
-        for pod in sorted(pods, key=_order)
+        for pod in in_order(pods)
         if has_failed(pod)
         for _, terminated in [terminated_of(pod)]
     ]
@@ -79,6 +79,11 @@ def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
             if text:
                 return str(text)
     return ""
+
+
+def in_order(pods: Iterable[Pod]) -> list[Pod]:
+    """Return the pods in the order scheduler, servers, workers, and by their indexes."""
+    return sorted(pods, key=_order)
 
 
 def _order(pod: Pod) -> tuple[int, int]:

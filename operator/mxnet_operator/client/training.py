@@ -12,14 +12,13 @@ from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, read_pods, replicas
 from mxnet_operator.readers.pods import label_of
 from mxnet_operator.readers.training_log import TrainingLog, epochs_in_command
-from mxnet_operator.readers.worker_logs import gang_stall, slow_workers
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, slow_workers
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 _LINES: Final = 500
 _MOST_JOBS: Final = 20
-_MOST_WORKERS: Final = 16
 _QUIET: Final = 300
 """Seconds without a line after which another worker may have said that it stands still."""
 _LINES_OF_WORKERS: Final = 100
@@ -31,24 +30,33 @@ def epochs_wanted(job: dict[str, Any]) -> int | None:
     return epochs_in_command([*(main.get("command") or ()), *(main.get("args") or ())])
 
 
-async def training_so_far(client: "Client", job: dict[str, Any]) -> TrainingLog:
-    """Read the newest lines of the main replica's log, as far as the server allows; where it is quiet, those of all."""
+async def main_training(client: "Client", job: dict[str, Any]) -> tuple[TrainingLog, float]:
+    """Read the newest lines of the main replica's log, as far as the server allows.
+
+    Returns also when the last of them was written, in seconds since the epoch; 0 where that isn't known.
+    """
     training, written = await _read(client, job, main_replica(job), _LINES)
     training.epochs_wanted = epochs_wanted(job)
+    return training, written
+
+
+async def _training_so_far(client: "Client", job: dict[str, Any]) -> TrainingLog:
+    """Read the log of the main replica; where it stands still or is quiet, those of all workers."""
+    training, written = await main_training(client, job)
     if training.stall or 0 < written < time.time() - _QUIET:
         await compare_workers(client, job, training)
     return training
 
 
 async def compare_workers(client: "Client", job: dict[str, Any], training: TrainingLog) -> dict[str, TrainingLog]:
-    """Read the newest lines of the first sixteen workers' logs, and note in `training` what they show together.
+    """Read the newest lines of the first workers' logs, and note in `training` what they show together.
 
     That is where all of them stand, if one stands still, and which are slow. Returns the logs by replica.
     """
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     kind, _, _ = main_replica(job).rpartition("-")
-    workers = [each for each in replicas(job) if each.startswith(f"{kind}-")][:_MOST_WORKERS]
+    workers = [each for each in replicas(job) if each.startswith(f"{kind}-")][:MOST_WORKERS]
     found = await asyncio.gather(*(_read(client, job, each, _LINES_OF_WORKERS) for each in workers))
     logs = {worker: log for worker, (log, _) in zip(workers, found, strict=True)}
     if logs:
@@ -82,5 +90,5 @@ async def running_trainings(client: "Client", jobs: list[dict[str, Any]]) -> dic
     """Read how far the trainings of running jobs are, by the jobs' uids; of the twenty newest, as each is a request."""
     running = [job for job in jobs if job_state(job) == RUNNING]
     running.sort(key=lambda job: str(job["metadata"].get("creationTimestamp")), reverse=True)
-    found = await asyncio.gather(*(training_so_far(client, job) for job in running[:_MOST_JOBS]))
+    found = await asyncio.gather(*(_training_so_far(client, job) for job in running[:_MOST_JOBS]))
     return {job["metadata"]["uid"]: training for job, training in zip(running, found, strict=False)}

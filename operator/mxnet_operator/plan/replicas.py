@@ -16,6 +16,7 @@ from mxnet_operator.api.replica_types import TYPES, ReplicaType
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.actions import CreatePod
 from mxnet_operator.plan.observed import EVICTED, Observed, PodView
+from mxnet_operator.readers.enumeration import first_names
 from mxnet_operator.readers.pods import outcome_from
 
 NAMED: Final = 5
@@ -186,8 +187,7 @@ def those(replicas: Iterable[Replica], holds: Callable[[ReplicaType], bool]) -> 
 
 def labels(replicas: Sequence[Replica]) -> str:
     """Return the names of the first replicas, and how many more there are: `worker-0, worker-1 and 3 more`."""
-    named = ", ".join(replica.label for replica in replicas[:NAMED])
-    return named + (f" and {len(replicas) - NAMED} more" if len(replicas) > NAMED else "")
+    return first_names([replica.label for replica in replicas], NAMED)
 
 
 def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:

@@ -16,6 +16,7 @@ from mxnet_operator.plan.observed import NodeView, PodView
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import Policy
 from mxnet_operator.readers.durations import after
+from mxnet_operator.readers.enumeration import first_names
 
 _NAMED: Final = 5
 SERVING_GRACE: Final = 1
@@ -86,8 +87,7 @@ def _events(lost: tuple[PodView, ...], states: Mapping[str, str]) -> tuple[Event
 
 
 def _named(pods: tuple[PodView, ...]) -> str:
-    names = ", ".join(f"pod {where(pod)}" for pod in pods[:_NAMED])
-    return names + (f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else "")
+    return first_names([f"pod {where(pod)}" for pod in pods], _NAMED)
 
 
 def where(pod: PodView) -> str:

@@ -2,10 +2,11 @@
 
 import re
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mxnet_operator.readers.durations import short
+from mxnet_operator.readers.enumeration import first_names
 
 STALL: Final = "mxjob: stalled for "
 """Beginning of the line by which the fail-fast hook reports a worker that stands still (`mxjob_stall.py`)."""
@@ -13,6 +14,8 @@ _PLACE: Final = re.compile(
     r"stalled for (?P<seconds>\d+) s, without CPU or output, at (?P<place>.+), in "
     r"(?:(?P<mxnet>MXNet's )(?P<call>\w+):.*|(?P<function>\S+))"
 )
+MOST_WORKERS: Final = 16
+"""Maximum number of workers of a job whose logs are read to compare them: the first ones."""
 _MOST_NAMES: Final = 4
 _SLOW: Final = 0.7
 """Share of the median speed below which a worker is slow."""
@@ -65,9 +68,8 @@ def slow_workers(speeds: Mapping[str, float], nodes: Mapping[str, str]) -> str:
     return f"Below 70 % of the workers' median speed ({median:.4g} samples/s): {_names(each)}."
 
 
-def _names(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _names(workers: Sequence[str]) -> str:
+    return first_names(workers, _MOST_NAMES)
 
 
 def _verb(word: str, workers: list[str]) -> str:

@@ -126,6 +126,7 @@ async def test_no_log_is_read_before_the_hook_could_have_written(looker):
         == "stalled for 5m1s: worker-1 stands at train.py:16, worker-0 waits in MXNet's wait_to_read at train.py:11"
     )
     assert looker.again == timedelta(seconds=LOOK_AGAIN)
+    assert looker.server.read == ["digits-worker-0", "digits-worker-1"]
 
 
 async def test_of_a_job_that_trains_one_line_is_read(looker):

@@ -13,6 +13,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.cli.server.connection import local_cluster
 from mxnet_operator.client.jobs import pod_name, replicas
+from mxnet_operator.readers.enumeration import first_names
 
 if TYPE_CHECKING:
     from mxnet_operator.local.kubelet.pod_files import ContainerPaths
@@ -122,8 +123,7 @@ class Written(NamedTuple):
     """Their paths, relative to it."""
 
     def __str__(self) -> str:
-        more = f" and {len(self.files) - _MOST_NAMES} more" if len(self.files) > _MOST_NAMES else ""
-        return f"{self.replica} wrote {', '.join(self.files[:_MOST_NAMES])}{more}"
+        return f"{self.replica} wrote {first_names(self.files, _MOST_NAMES)}"
 
     def copy_command(self, job: str) -> str:
         """Return the command that copies them, and nothing of the image."""

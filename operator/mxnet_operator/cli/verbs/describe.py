@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from mxnet_operator.api.conditions import RUNNING, job_state
 from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
@@ -14,7 +15,7 @@ from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import read_pods
-from mxnet_operator.client.training import compare_workers, running_trainings
+from mxnet_operator.client.training import compare_workers, main_training
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.volumes import kept_volumes
 
@@ -40,8 +41,9 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         events = await job_events(client, job)
         failed = first_failed(states)
         lines = [] if failed is None else await _last_lines(client, job, failed)
-        trainings = await running_trainings(client, [job])
-        training = trainings.get(job["metadata"]["uid"])
+        training = None
+        if job_state(job) == RUNNING:
+            training, _ = await main_training(client, job)
         workers = await compare_workers(client, job, training or TrainingLog())
         new = await asyncio.to_thread(written, job, pods) if is_local(client.server) else []
     files = [*map(str, new), *map(str, kept_volumes(job))]

@@ -19,7 +19,7 @@ from mxnet_operator.kube.client import ApiError
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import Observed, PodView
-from mxnet_operator.readers.worker_logs import gang_stall, stall_in
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
 
 FIRST_LOOK: Final = 300.0
 """Seconds that a job runs before its log is read: the hook says nothing earlier (`NOTICED_AFTER`)."""
@@ -31,7 +31,6 @@ AT_A_TIME: Final = 2
 PUT_OFF: Final = 10.0
 """Minimum seconds until a job is looked at whose turn came while others were read; at most `LOOK_AGAIN`, at random:
 jobs that a new leader has seen first at the same moment spread over that time."""
-MOST_WORKERS: Final = 16
 LAST_LINE: Final[dict[str, str | int | bool]] = {"container": names.CONTAINER, "tailLines": 1, "limitBytes": 4096}
 
 log = logging.getLogger(__name__)
@@ -95,14 +94,18 @@ class StallReader(JobReader):
 
     async def _standstill(self, job: MXJob, first: PodView, workers: list[PodView]) -> str:
         """Say where the workers stand still; empty where the first that runs does not: it would wait for the others."""
-        stalls = {label(first): await self._stall(job, first)}
-        if not stalls[label(first)]:
+        stall = await self._stall(job, first)
+        if not stall:
             return ""
+        stalls = {label(first): stall}
         for worker in sorted(workers, key=by_index)[:MOST_WORKERS]:
-            stalls[label(worker)] = await self._stall(job, worker) if worker.phase == "Running" else ""
+            if worker is not first:
+                stalls[label(worker)] = await self._stall(job, worker)
         return gang_stall(stalls)
 
     async def _stall(self, job: MXJob, worker: PodView) -> str:
+        if worker.phase != "Running":
+            return ""
         path = PODS.path(job.metadata.namespace, worker.name, "log")
         return stall_in((await self._client.get_bytes(path, LAST_LINE)).decode("utf-8", "replace"))
 
