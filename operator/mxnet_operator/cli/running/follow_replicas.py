@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.progress import Progress
@@ -20,29 +21,25 @@ _LOOKS_AT_ALL: Final = 3
 """Looks for one at the logs of all workers."""
 
 
-@contextlib.asynccontextmanager
-async def replicas_shown(client: "Client", job: dict[str, Any], shown: Progress) -> AsyncIterator[None]:
+def replicas_shown(client: "Client", job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
     """Show the job's pods in `shown` for the length of the body, if it draws replicas."""
-    if not shown.draws_replicas:
-        yield
-        return
-    following = asyncio.create_task(_follow(client, job, shown))
-    try:
-        yield
-    finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+    return _beside(_follow(client, job, shown)) if shown.draws_replicas else contextlib.nullcontext()
+
+
+def workers_compared(client: "Client", job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
+    """Show for the length of the body where all workers stand still, and which are slow, each once."""
+    return _beside(_compare(client, job, shown))
 
 
 @contextlib.asynccontextmanager
-async def workers_compared(client: "Client", job: dict[str, Any], shown: Progress) -> AsyncIterator[None]:
-    """Show for the length of the body where all workers stand still, and which are slow, each once."""
-    comparing = asyncio.create_task(_compare(client, job, shown))
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do this work for the length of the body."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
-        comparing.cancel()
-        await asyncio.gather(comparing, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def rest_of_log(job: dict[str, Any], replica: str) -> str:

@@ -118,10 +118,8 @@ class Container:
             self._process = None
             log.close()
         message = await asyncio.to_thread(self._termination_message, exit_status, log)
-        state = terminated(exit_status, started_at, message, record.container_id)
-        if process.is_out_of_memory:
-            state["terminated"]["reason"] = OUT_OF_MEMORY
-        self._set(state)
+        reason = OUT_OF_MEMORY if process.is_out_of_memory else ""
+        self._set(terminated(exit_status, started_at, message, record.container_id, reason=reason))
 
     async def _prepared(self) -> Prepared:
         """Prepare a run, with retries; the waiting state shows the reason of a failure.

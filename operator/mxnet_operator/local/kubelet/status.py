@@ -35,7 +35,7 @@ def running(started_at: str) -> State:
     return {"running": {"startedAt": started_at}}
 
 
-def terminated(exit_status: int, started_at: str, message: str, container_id: str) -> State:
+def terminated(exit_status: int, started_at: str, message: str, container_id: str, *, reason: str = "") -> State:
     """Build the state of a terminated container; `exit_status` is negative for a signal, as in subprocess.
 
     A signal N becomes the exit code 128 + N, as container runtimes have it.
@@ -43,7 +43,7 @@ def terminated(exit_status: int, started_at: str, message: str, container_id: st
     ended: dict[str, Any] = {"exitCode": exit_status if exit_status >= 0 else 128 - exit_status}
     if exit_status < 0:
         ended["signal"] = -exit_status
-    ended["reason"] = "Error" if exit_status else "Completed"
+    ended["reason"] = reason or ("Error" if exit_status else "Completed")
     if message:
         ended["message"] = message
     return {"terminated": {**ended, "startedAt": started_at, "finishedAt": now(), "containerID": container_id}}
