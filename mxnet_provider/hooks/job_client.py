@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote
 
+import aiohttp
 from kubernetes import client
 
 from mxnet_operator.api import names
@@ -44,10 +45,20 @@ class AsyncJobClient(abc.ABC):
     async def _configuration(self, *, anew: bool) -> client.Configuration:
         """Return the cluster's address and credentials; `anew` once they are no longer accepted."""
 
+    def _connector(self) -> contextlib.AbstractAsyncContextManager[aiohttp.TCPConnector | None]:
+        """Return the connections to share with other clients; None for the client's own."""
+        return contextlib.nullcontext()
+
     async def __aenter__(self) -> Self:
         credentials = await self._credentials(anew=False)
         # A task follows logs, each on a connection of its own.
-        api = Client(credentials, request_timeout=_REPLY_SECONDS, attempts=1, user_agent=self.user_agent)
+        api = Client(
+            credentials,
+            request_timeout=_REPLY_SECONDS,
+            attempts=1,
+            user_agent=self.user_agent,
+            connector=await self._held.enter_async_context(self._connector()),
+        )
         self._open = await self._held.enter_async_context(api)
         return self
 

@@ -1,9 +1,12 @@
-"""The hook through which Airflow's triggerer watches MXJobs: asynchronous, one connection, no blocking call."""
+"""The hook through which Airflow's triggerer watches MXJobs: asynchronous, shared connections, no blocking call."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any, Final
 
+import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from kubernetes import client
@@ -11,6 +14,20 @@ from kubernetes import client
 from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError, require_undefined_async
 from mxnet_provider.hooks.job_client import AsyncJobClient
+
+_CONNECTIONS: Final = 100
+"""To one API server, for all triggers: each request of a poll needs one for milliseconds."""
+
+
+@dataclass
+class _Shared:
+    """Connections of all triggers on one event loop: of their own, each would hold 256 KiB of asyncio's TLS buffers."""
+
+    connector: aiohttp.TCPConnector
+    users: int = 0
+
+
+_shared: Final[dict[asyncio.AbstractEventLoop, _Shared]] = {}
 
 
 class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
@@ -31,6 +48,22 @@ class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
     def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
         AsyncKubernetesHook.__init__(self, *args, **kwargs)
         AsyncJobClient.__init__(self, say or self.log.info)
+
+    @contextlib.asynccontextmanager
+    async def _connector(self) -> AsyncIterator[aiohttp.TCPConnector]:
+        """Lend the connections of this event loop; whoever leaves last closes them."""
+        loop = asyncio.get_running_loop()
+        shared = _shared.get(loop)
+        if shared is None:
+            shared = _shared[loop] = _Shared(aiohttp.TCPConnector(limit=0, limit_per_host=_CONNECTIONS))
+        shared.users += 1
+        try:
+            yield shared.connector
+        finally:
+            shared.users -= 1
+            if not shared.users:
+                del _shared[loop]
+                await shared.connector.close()
 
     async def get_conn_extras(self) -> dict[str, Any]:
         """Return the extra of the connection, as Airflow's hook does, unless Airflow could not be asked for it.

@@ -63,8 +63,12 @@ class Client:
         attempts: int = ATTEMPTS,
         user_agent: str = "",
         clock: Callable[[], float] = time.monotonic,
+        connector: aiohttp.TCPConnector | None = None,
     ) -> None:
-        """Timeouts are in seconds; nothing connects before the first request. A `user_agent` replaces the usual one."""
+        """Timeouts are in seconds; nothing connects before the first request. A `user_agent` replaces the usual one.
+
+        Clients that share a `connector` share its connections and their number, and whoever made it closes it.
+        """
         self._transport = Transport(
             credentials,
             connect_timeout,
@@ -74,6 +78,7 @@ class Client:
             attempts=attempts,
             user_agent=user_agent,
             clock=clock,
+            connector=connector,
         )
         self._may_write: Callable[[], bool] | None = None
 

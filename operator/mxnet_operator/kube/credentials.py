@@ -6,6 +6,7 @@ import os
 import ssl
 import tempfile
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from mxnet_operator.kube.tls import PromptTls
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 _LOADING: Final = threading.Lock()
+_contexts: Final[weakref.WeakValueDictionary[tuple[Any, ...], ssl.SSLContext]] = weakref.WeakValueDictionary()
+"""TLS contexts in use, by what they are made of."""
 _NO_FOLDER: Final = (
     "Its keys are given as data and pass through files: name a folder for them with the environment variable TMPDIR (in"
     " a pod with a read-only root, mount an emptyDir at /tmp), or name the keys' files in the kubeconfig"
@@ -193,6 +196,17 @@ def from_configuration(
 
 
 def _ssl_context(configuration: Any) -> ssl.SSLContext:
+    """Return the TLS context of a configuration, the same for the same certificates: connections are shared by it."""
+    trusted = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
+    files = (trusted, configuration.cert_file, configuration.key_file if configuration.cert_file else None)
+    key = (bool(configuration.verify_ssl), *(Path(file).read_bytes() if file else None for file in files))
+    context = _contexts.get(key)
+    if context is None:
+        context = _contexts[key] = _new_ssl_context(configuration)
+    return context
+
+
+def _new_ssl_context(configuration: Any) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     context.sslobject_class = PromptTls
     # Many a cluster's own authority lacks the key identifier that Python 3.13 began to ask for.

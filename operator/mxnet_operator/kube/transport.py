@@ -80,14 +80,16 @@ class Transport:
         attempts: int = ATTEMPTS,
         user_agent: str = "",
         clock: Callable[[], float] = time.monotonic,
+        connector: aiohttp.TCPConnector | None = None,
     ) -> None:
-        """Store the settings of the pool, which `open` creates."""
+        """Store the settings of the pool, which `open` creates where no `connector` is given."""
         self._attempts = attempts
         self._user_agent = user_agent or _user_agent()
         self._observer = observer or _ignore
         self.credentials = credentials
         self._timeout = aiohttp.ClientTimeout(total=request_timeout, connect=connect_timeout)
         self._max_connections = max_connections
+        self._connector = connector
         self._session: aiohttp.ClientSession | None = None
         self._auth: Mapping[str, str] = {}
         self._auth_until = 0.0
@@ -99,13 +101,14 @@ class Transport:
     def open(self) -> None:
         """Create the pool; needs a running event loop."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._max_connections),
+            connector=self._connector or aiohttp.TCPConnector(limit=self._max_connections),
+            connector_owner=self._connector is None,
             headers={"Accept": "application/json, */*", "User-Agent": self._user_agent},
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection of a pool of its own."""
         if self._session is not None:
             await self._session.close()
 
