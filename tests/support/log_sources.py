@@ -29,7 +29,7 @@ class ScriptedLogs:
     async def open(self, pod_uid: str, request: LogRequest) -> AsyncIterator[bytes]:
         self.asked = asdict(request)
         self.opened.set()
-        position = len(self.lines) - request.tail_lines if request.tail_lines is not None else 0
+        position = 0 if request.tail_lines is None else max(len(self.lines) - request.tail_lines, 0)
         while True:
             self._changed.clear()
             while position < len(self.lines):

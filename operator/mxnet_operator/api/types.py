@@ -309,6 +309,13 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
             " training-operator 1.8.1."
         ),
     ] = ""
+    progress: Annotated[
+        str,
+        Meta(
+            description="progress says where the training is, such as epoch 7 of 10, by the log of a worker, and what"
+            " is wrong with its figures. It is there while the job runs, if the controller may read logs. Not in 1.8.1."
+        ),
+    ] = ""
     url: Annotated[str, Meta(description="url is the job's page.")] = ""
     conditions: Annotated[
         tuple[Condition, ...], Meta(description="conditions is the list of current conditions of the job.")

@@ -11,7 +11,7 @@ from mxnet_operator.api.conditions import RUNNING, job_state
 from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, read_pods, replicas
 from mxnet_operator.readers.pods import label_of
-from mxnet_operator.readers.training_log import TrainingLog, epochs_in_command
+from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, slow_workers
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ _LINES_OF_WORKERS: Final = 100
 
 def epochs_wanted(job: dict[str, Any]) -> int | None:
     """Return the number of epochs that the main replica's command asks for; None where it doesn't."""
-    main = names.main_container(pod_spec(job, main_replica(job)).get("containers"))
-    return epochs_in_command([*(main.get("command") or ()), *(main.get("args") or ())])
+    return epochs_asked_for(names.main_container(pod_spec(job, main_replica(job)).get("containers")))
 
 
 async def main_training(client: "Client", job: dict[str, Any]) -> tuple[TrainingLog, float]:

@@ -14,7 +14,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import Resource
 
-_INFORMATIVE: Final = frozenset({"ready", "duration", "url", "result"})
+_INFORMATIVE: Final = frozenset({"ready", "duration", "progress", "url", "result"})
 """Fields on which no decision rests: a job runs without them."""
 DECISIVE: Final = frozenset(MXJobStatus.__struct_encode_fields__) - _INFORMATIVE | {"form"}
 """Fields of a status that a server has to store; `form` is the format of a job in an older one."""

@@ -9,7 +9,7 @@ from mxnet_operator.integrations.argo import Argo
 from mxnet_operator.integrations.gangs import gangs
 from mxnet_operator.integrations.integration import Integration
 from mxnet_operator.integrations.kueue import Kueue
-from mxnet_operator.integrations.stalls import Stalls
+from mxnet_operator.integrations.worker_logs import WorkerLogs
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ ROWS: Final[tuple[Callable[[Settings], Integration], ...]] = (
     lambda _: Argo(),
     lambda _: Kueue(),
     lambda settings: gangs(settings.gang_scheduling, settings.gang_scheduler_name),
-    lambda _: Stalls(),
+    lambda _: WorkerLogs(),
 )
 
 

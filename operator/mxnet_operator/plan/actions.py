@@ -195,6 +195,8 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reports: tuple[Report, ...] = ()
     """Changes of conditions that a policy asks for; `plan` makes the status of them."""
     events: tuple[Event, ...] = ()
+    progress: str | None = None
+    """Where the training is by now, for the status; None where nothing is new."""
     requeue_after: timedelta | None = None
     status: MXJobStatus | None = None
     is_final: bool = False
@@ -209,13 +211,15 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def __add__(self, other: "Effects") -> "Effects":
         """Return the effects of two policies of which neither is final."""
-        if not (other.actions or other.reports or other.events) and other.requeue_after is None:
+        is_empty = not (other.actions or other.reports or other.events) and other.progress is None
+        if is_empty and other.requeue_after is None:
             return self
         waits = [wait for wait in (self.requeue_after, other.requeue_after) if wait is not None]
         return Effects(
             actions=self.actions + other.actions,
             reports=self.reports + other.reports,
             events=self.events + other.events,
+            progress=self.progress if other.progress is None else other.progress,
             requeue_after=min(waits, default=None),
         )
 

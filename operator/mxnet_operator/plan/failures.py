@@ -178,7 +178,7 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
         raised = msgspec.structs.replace(
             raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
         )
-    raised = msgspec.structs.replace(raised, fewer_replicas=teardown.fewer_replicas)
+    raised = msgspec.structs.replace(raised, fewer_replicas=teardown.fewer_replicas, progress="")
     stays = () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
     next_job = as_started(msgspec.structs.replace(job, status=raised))
     status = msgspec.structs.replace(

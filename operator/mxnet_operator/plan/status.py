@@ -43,7 +43,7 @@ def with_reports(current: tuple[Condition, ...], reports: Iterable[Report], now:
     return current
 
 
-def running_status(state: JobState, reports: Iterable[Report]) -> MXJobStatus:
+def running_status(state: JobState, reports: Iterable[Report], progress: str | None = None) -> MXJobStatus:
     """Return the status of an unfinished job: Created, and Running once every replica has started."""
     job, replicas, now = state.job, state.replicas, state.now
     name, status = job.metadata.name, job.status
@@ -61,6 +61,8 @@ def running_status(state: JobState, reports: Iterable[Report]) -> MXJobStatus:
     elif not is_missing:
         status = with_attempt_created(job, status)
     status = with_started_replicas(job, status)
+    if progress is not None:
+        status = msgspec.structs.replace(status, progress=progress)
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 
@@ -94,7 +96,7 @@ def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replic
 
     Pods say when they started and ended; what a node's clock puts in the future is no reason to wait.
     """
-    if (old.state, old.conditions, old.created_attempts) != (new.state, new.conditions, new.created_attempts):
+    if _at_once(old) != _at_once(new):
         return timedelta(0)
     if _counts(old) == _counts(new):
         return None
@@ -127,6 +129,11 @@ def recording_page(job: MXJob, located: MXJob, decided: Effects) -> Effects:
     return msgspec.structs.replace(decided, status=located.status)
 
 
+def _at_once(status: MXJobStatus) -> tuple[Any, ...]:
+    """Return the part of the status that is written as soon as it changes."""
+    return status.state, status.conditions, status.created_attempts, status.progress
+
+
 def _counts(status: MXJobStatus) -> tuple[Any, ...]:
     """Return the part of the status that counts replicas by state."""
     return status.ready, status.replica_statuses, status.completed_indexes
@@ -145,6 +152,7 @@ def _ended(
         state=conditions.state_of(current),
         ready=_ready(counts, len(state.replicas)),
         duration=short((now - (status.start_time or now)).total_seconds()),
+        progress="",
         conditions=current,
         replica_statuses=counts,
         completion_time=now,

@@ -95,6 +95,7 @@ def _suspended(state: JobState) -> Reads | Effects:
         restarting_pods=(),
         started_replicas={},
         fewer_replicas={},
+        progress="",
         started_scope="",
         start_time=None,
     )

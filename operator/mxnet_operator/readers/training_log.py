@@ -8,7 +8,7 @@ first. What all spellings share is read: an epoch, and after it pairs of a name 
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -113,9 +113,9 @@ def parse_epoch_line(line: str) -> tuple[EpochMetric, ...]:
     return tuple(EpochMetric(_epoch(found), name, value) for name, value in pairs if name not in _SETTINGS)
 
 
-def epochs_in_command(words: Iterable[str]) -> int | None:
-    """Return the number of epochs that a command asks for, as by `--num-epochs 10`; None where it doesn't."""
-    found = _EPOCHS_OPTION.findall(" ".join(words))
+def epochs_asked_for(container: Mapping[str, Any]) -> int | None:
+    """Return the number of epochs that a container's command asks for, as by `--num-epochs 10`; else None."""
+    found = _EPOCHS_OPTION.findall(" ".join([*(container.get("command") or ()), *(container.get("args") or ())]))
     return int(found[-1]) if found else None
 
 

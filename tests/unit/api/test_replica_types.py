@@ -16,7 +16,7 @@ WITH_REASON = {
     "builders/environment.py": "DMLC_PS_ROOT_*, DMLC_NUM_SERVER, DMLC_NUM_WORKER and DMLC_WORKER_ID are ps-lite's",
     "description/manifest.py": "a description speaks of Workers unless it says otherwise, and dist_* needs a Scheduler",
     "description/pods.py": "schedulers, servers and workers are words of a description",
-    "integrations/stalls/__init__.py": "the fail-fast hook watches Workers: the others wait by design",
+    "integrations/worker_logs/__init__.py": "the fail-fast hook watches Workers: the others wait by design",
     "plan/fewer_workers.py": "ps-lite trains with any number of workers, and with all that it was told of",
     "plan/success.py": "successPolicy Scheduler and AllWorkers name them, and what ps-lite and TVM never end",
 }

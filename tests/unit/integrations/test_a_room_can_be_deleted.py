@@ -12,7 +12,7 @@ import mxnet_operator
 from mxnet_operator.integrations.registry import ROWS
 
 PACKAGE = Path(mxnet_operator.__file__).parent
-ROOMS = {"argo": "Argo", "gangs": "gangs", "kueue": "Kueue", "stalls": "Stalls"}
+ROOMS = {"argo": "Argo", "gangs": "gangs", "kueue": "Kueue", "worker_logs": "WorkerLogs"}
 """Folders, each with the name that its row in the registry calls."""
 RUNS_A_JOB = """
 import asyncio, sys

@@ -8,7 +8,7 @@ from mxnet_operator.readers.training_log import (
     BatchSpeed,
     EpochMetric,
     TrainingLog,
-    epochs_in_command,
+    epochs_asked_for,
     parse_epoch_line,
     parse_speed_line,
 )
@@ -278,7 +278,8 @@ def test_the_time_that_is_left_includes_what_a_script_does_between_epochs():
     ],
 )
 def test_a_command_tells_how_many_epochs_it_asks_for(words, epochs):
-    assert epochs_in_command(words) == epochs
+    assert epochs_asked_for({"command": words[:1], "args": words[1:]}) == epochs
+    assert epochs_asked_for({"args": None}) is None
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,28 @@
-"""A controller before jobs whose workers stand still: whose log it reads, how often, and what it says of the job."""
+"""A controller that reads workers' logs: whose, how often, and what it says of the job's training."""
 
 import asyncio
 from datetime import timedelta
 
 import pytest
 from apiserver_objects import binding
-from builders import make_mxjob, make_pod, observe
+from builders import NOW, make_mxjob, make_pod, observe
 from controller_fixtures import EVENTS, JOBS, PODS, submitted, world
 from log_sources import ScriptedLogs
+from msgspec.structs import replace
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.conditions import STALLED
 from mxnet_operator.integrations.integration import Surroundings
-from mxnet_operator.integrations.stalls import (
+from mxnet_operator.integrations.worker_logs import (
     AT_A_TIME,
-    FIRST_LOOK,
-    LOOK_AGAIN,
     LOOK_AGAIN_WHERE_FORBIDDEN,
+    LOOK_EVERY,
     PUT_OFF,
-    Stalls,
+    WorkerLogs,
 )
-from mxnet_operator.integrations.stalls.policy import Standstill
+from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.plan import plan
 
 EPOCH = "INFO:root:Epoch[3] Validation-accuracy=0.9"
 STALL = (
@@ -46,7 +47,7 @@ async def begin(w, pods):
 async def test_the_condition_comes_with_a_standstill_and_ends_with_the_next_line(tmp_path):
     logs = ScriptedLogs(EPOCH, STALL)
     async with world(tmp_path, start=False, log_source=logs) as w:
-        await w.start(integrations=[Stalls(first_look=0, look_again=0.05)])
+        await w.start(integrations=[WorkerLogs(look_every=0.05)])
         await w.submit(submitted(make_mxjob("digits").scheduler().worker(2)))
         await begin(w, list(await w.pods(3)))
         words = "stalled for 5m: worker-0, worker-1 wait in MXNet's wait_to_read at train.py:11 (uneven batches?)"
@@ -62,13 +63,47 @@ async def test_the_condition_comes_with_a_standstill_and_ends_with_the_next_line
 
 async def test_a_job_that_ends_stands_still_no_more(tmp_path):
     async with world(tmp_path, start=False, log_source=ScriptedLogs(STALL)) as w:
-        await w.start(integrations=[Stalls(first_look=0, look_again=0.05)])
+        await w.start(integrations=[WorkerLogs(look_every=0.05)])
         await w.submit(submitted(make_mxjob("digits").worker(1)))
         await begin(w, list(await w.pods(1)))
         await w.eventually(JOBS, lambda jobs: (condition(jobs["digits"]) or ("",))[0] == "True")
         await w.move(["digits-worker-0"], "Failed", exit_code=1)
         await w.state("digits", "Failed")
         await w.eventually(JOBS, lambda jobs: condition(jobs["digits"])[0] == "False")
+
+
+async def test_the_status_says_where_the_training_is_while_it_runs(tmp_path):
+    logs = ScriptedLogs("INFO:root:Epoch[3] Train-mse=0.5", "INFO:root:Epoch[3] Time cost=20")
+    async with world(tmp_path, start=False, log_source=logs) as w:
+        await w.start(integrations=[WorkerLogs(look_every=0.05)])
+        command = ["python", "train.py", "--num-epochs", "10"]
+        await w.submit(submitted(make_mxjob("digits").worker(2, command=command)))
+        await begin(w, list(await w.pods(2)))
+
+        async def says(words):
+            await w.eventually(JOBS, lambda jobs: jobs["digits"]["status"].get("progress", "") == words)
+
+        await says("epoch 3 of 10, about 2m left")
+        logs.say("INFO:root:Epoch[4] Train-mse=nan")
+        await says("epoch 4 of 10, about 1m40s left. Train-mse is nan in epoch 4: the training has diverged")
+        await w.move(["digits-worker-0", "digits-worker-1"], "Succeeded", exit_code=0)
+        await w.state("digits", "Succeeded")
+        await says("")
+
+
+def test_the_time_that_is_left_goes_by_without_a_write():
+    job = make_mxjob("digits").worker(2).condition(conditions.RUNNING).obj()
+
+    def status_after(job, **found):
+        pods = [make_pod(job, "Worker", index).running() for index in range(2)]
+        observed = replace(observe(job, *pods), pods_listed="owned").with_fact(LogView(**found))
+        return plan(job, observed, NOW, integrations=(WorkerLogsPolicy(),)).status
+
+    begun = replace(job, status=status_after(job, progress="epoch 3 of 10, about 5m left"))
+    assert begun.status.progress == "epoch 3 of 10, about 5m left"
+    assert status_after(begun, progress="epoch 3 of 10, about 4m left") is None
+    for words in ("epoch 4 of 10, about 4m left", "epoch 3 of 10, about 5m left. Train-mse is nan", ""):
+        assert status_after(begun, progress=words).progress == words
 
 
 class Server:
@@ -82,7 +117,7 @@ class Server:
 
     async def get_bytes(self, path, params):
         name = path.split("/")[-2]
-        assert params["tailLines"] == 1
+        assert params["tailLines"] == 50
         self.read.append(name)
         await self.holds.wait()
         line = self.lines[name]
@@ -96,7 +131,7 @@ class Looker:
 
     def __init__(self):
         self.server, self.now = Server(), 1000.0
-        self.reader = Stalls().reader(Surroundings(client=self.server, record=None, clock=lambda: self.now))
+        self.reader = WorkerLogs().reader(Surroundings(client=self.server, record=None, clock=lambda: self.now))
 
     async def look(self, after=0.0, *, name="digits", state=conditions.RUNNING, done=()):
         """Return what is known of a job after so many seconds; None where nothing new is."""
@@ -106,8 +141,9 @@ class Looker:
         pods = [pod.succeeded() if index in done else pod.running() for index, pod in enumerate(workers)]
         observed = await self.reader.observe(job, b"", observe(job, make_pod(job, "Scheduler").running(), *pods))
         self.again = await self.reader.after(job)
-        found = observed.fact(Standstill)
-        return None if found is None else found.words
+        found = observed.fact(LogView)
+        self.progress = None if found is None else found.progress
+        return None if found is None else found.stall
 
 
 @pytest.fixture
@@ -115,32 +151,33 @@ def looker():
     return Looker()
 
 
-async def test_no_log_is_read_before_the_hook_could_have_written(looker):
+async def test_a_log_is_read_when_it_is_time_to(looker):
     assert await looker.look() is None
-    assert looker.again == timedelta(seconds=FIRST_LOOK)
-    assert await looker.look(after=FIRST_LOOK - 1) is None
+    assert looker.again == timedelta(seconds=LOOK_EVERY)
+    assert await looker.look(after=LOOK_EVERY - 1) is None
     assert looker.server.read == []
     words = await looker.look(after=1)
     assert (
         words
         == "stalled for 5m1s: worker-1 stands at train.py:16, worker-0 waits in MXNet's wait_to_read at train.py:11"
     )
-    assert looker.again == timedelta(seconds=LOOK_AGAIN)
+    assert looker.again == timedelta(seconds=LOOK_EVERY)
     assert looker.server.read == ["digits-worker-0", "digits-worker-1"]
 
 
-async def test_of_a_job_that_trains_one_line_is_read(looker):
+async def test_of_a_job_that_trains_one_log_is_read(looker):
     looker.server.lines["digits-worker-0"] = EPOCH
     await looker.look()
-    assert await looker.look(after=FIRST_LOOK) == ""
+    assert await looker.look(after=LOOK_EVERY) == ""
+    assert looker.progress == "epoch 3"
     assert looker.server.read == ["digits-worker-0"]
 
 
 async def test_who_has_left_is_not_asked_and_the_one_that_waits_for_it_is(looker):
     await looker.look()
-    await looker.look(after=FIRST_LOOK, done=[0])
+    await looker.look(after=LOOK_EVERY, done=[0])
     assert looker.server.read == []
-    words = await looker.look(after=FIRST_LOOK, done=[0])
+    words = await looker.look(after=LOOK_EVERY, done=[0])
     assert words == "stalled for 5m1s: worker-1 stands at train.py:16, but not worker-0"
     assert set(looker.server.read) == {"digits-worker-1"}
 
@@ -148,7 +185,7 @@ async def test_who_has_left_is_not_asked_and_the_one_that_waits_for_it_is(looker
 @pytest.mark.parametrize("state", [conditions.CREATED, conditions.RESTARTING, conditions.SUSPENDED, conditions.FAILED])
 async def test_a_job_that_does_not_run_does_not_stand_still(looker, state):
     await looker.look()
-    assert await looker.look(after=FIRST_LOOK, state=state) == ""
+    assert await looker.look(after=LOOK_EVERY, state=state) == ""
     assert looker.again is None
     assert await looker.look() is None, "it runs anew"
     assert looker.server.read == []
@@ -158,16 +195,16 @@ async def test_a_job_that_does_not_run_does_not_stand_still(looker, state):
 async def test_a_log_that_cannot_be_read_changes_nothing(looker, error):
     looker.server.lines["digits-worker-0"] = error
     await looker.look()
-    assert await looker.look(after=FIRST_LOOK) is None
+    assert await looker.look(after=LOOK_EVERY) is None
     looker.server.lines["digits-worker-0"] = EPOCH
-    assert await looker.look(after=LOOK_AGAIN) == ""
+    assert await looker.look(after=LOOK_EVERY) == ""
 
 
 async def test_who_may_not_read_logs_tries_rarely_whatever_the_job(looker):
     looker.server.lines["digits-worker-0"] = ApiError(403, "Forbidden", "pods/log is forbidden")
     for name in ("digits", "other"):
         await looker.look(name=name)
-    await looker.look(after=FIRST_LOOK)
+    await looker.look(after=LOOK_EVERY)
     assert await looker.look(name="other") is None
     assert looker.again == timedelta(seconds=LOOK_AGAIN_WHERE_FORBIDDEN)
     assert looker.server.read == ["digits-worker-0"]
@@ -178,13 +215,13 @@ async def test_logs_that_do_not_come_hold_up_few_jobs(looker):
     for name in names:
         await looker.look(name=name)
         looker.server.lines[f"{name}-worker-0"] = EPOCH
-    looker.now += FIRST_LOOK
+    looker.now += LOOK_EVERY
     looker.server.holds.clear()
     held = [asyncio.create_task(looker.look(name=name)) for name in names[:AT_A_TIME]]
     while len(looker.server.read) < AT_A_TIME:  # noqa: ASYNC110 - they start in their turn
         await asyncio.sleep(0)
     assert await looker.look(name=names[-1]) is None
-    assert timedelta(seconds=PUT_OFF) <= looker.again <= timedelta(seconds=LOOK_AGAIN)
+    assert timedelta(seconds=PUT_OFF) <= looker.again <= timedelta(seconds=LOOK_EVERY)
     looker.server.holds.set()
     assert await asyncio.gather(*held) == [""] * AT_A_TIME
     assert await looker.look(name=names[-1], after=looker.again.total_seconds()) == ""
@@ -193,5 +230,5 @@ async def test_logs_that_do_not_come_hold_up_few_jobs(looker):
 async def test_a_deleted_job_is_forgotten(looker):
     await looker.look()
     looker.reader.forget("default/digits")
-    assert await looker.look(after=FIRST_LOOK) is None
+    assert await looker.look(after=LOOK_EVERY) is None
     assert looker.server.read == []

@@ -1,0 +1,154 @@
+"""What workers' logs show of a training: how far it is, and where it stands still, as the fail-fast hook says there.
+
+A controller that may not read logs, as without `components/worker-logs`, reports neither.
+"""
+
+import asyncio
+import logging
+import random
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
+from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
+from mxnet_operator.kube.client import ApiError
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.resources import PODS
+from mxnet_operator.plan import Observed, PodView
+from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall
+
+LOOK_EVERY: Final = 120.0
+"""Seconds that a job runs before its log is read, and between two times."""
+LOOK_AGAIN_WHERE_FORBIDDEN: Final = 600.0
+READ_SECONDS: Final = 5.0
+AT_A_TIME: Final = 2
+"""Maximum number of jobs whose logs are read at the same time: a node that doesn't answer holds up no other job."""
+PUT_OFF: Final = 10.0
+"""Minimum seconds until a job is looked at whose turn came while others were read; at most `LOOK_EVERY`, at random:
+jobs that a new leader has seen first at the same moment spread over that time."""
+LAST_LINES: Final[dict[str, str | int | bool]] = {"container": names.CONTAINER, "tailLines": 50, "limitBytes": 1 << 16}
+"""Lines with which an epoch ends (its metrics, its time, a checkpoint), and speeds in the next one."""
+
+log = logging.getLogger(__name__)
+
+
+class _Look(msgspec.Struct):
+    uid: str
+    """UID of the first worker that runs."""
+    again: float
+    """When its log is to be read, on the reader's clock."""
+
+
+class LogReader(JobReader):
+    """Reader of the last lines of each running job's first worker, and of the others' where that one stands still."""
+
+    def __init__(self, around: Surroundings, look_every: float) -> None:
+        """Create a reader that has read nothing; the time is in seconds."""
+        self._client, self._clock = around.client, around.clock
+        self._look_every = look_every
+        self._looks: dict[str, _Look] = {}
+        self._reading = 0
+        self._forbidden_until = float("-inf")
+
+    async def observe(self, job: MXJob, _: bytes, observed: Observed) -> Observed:
+        """Return the observation with what the logs show, where it was time to look, or without where none runs."""
+        key, workers = job.metadata.key, workers_of(job, observed)
+        first = min((each for each in workers if each.phase == "Running"), key=by_index, default=None)
+        if first is None:
+            self._looks.pop(key, None)
+            return observed.with_fact(LogView())
+        look = self._looks.get(key)
+        if look is None or look.uid != first.uid:
+            look = self._looks[key] = _Look(first.uid, self._clock() + self._look_every)
+        if self._clock() < look.again:
+            return observed
+        if self._reading >= AT_A_TIME or self._clock() < self._forbidden_until:
+            put_off = random.uniform(PUT_OFF, LOOK_EVERY)  # noqa: S311 - no secret
+            look.again = max(self._clock() + put_off, self._forbidden_until)
+            return observed
+        self._reading += 1
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                return observed.with_fact(await self._view(job, first, workers))
+        except (KubeError, TimeoutError) as error:  # Not known: the status stays as it is.
+            log.debug("the workers' logs: %s", error, extra={"job": key})
+            if isinstance(error, ApiError) and error.code == 403:
+                self._forbidden_until = self._clock() + LOOK_AGAIN_WHERE_FORBIDDEN
+            return observed
+        finally:
+            self._reading -= 1
+            look.again = max(self._clock() + self._look_every, self._forbidden_until)
+
+    async def after(self, job: MXJob) -> timedelta | None:
+        """Return when to look at the job again."""
+        look = self._looks.get(job.metadata.key)
+        return None if look is None else timedelta(seconds=max(look.again - self._clock(), 0.0))
+
+    def forget(self, key: str) -> None:
+        """Drop what was read for a deleted job."""
+        self._looks.pop(key, None)
+
+    async def _view(self, job: MXJob, first: PodView, workers: list[PodView]) -> LogView:
+        """Say what the first worker that runs shows: it would wait for the others, so these matter only if it stands.
+
+        The progress stays as it is where it stands.
+        """
+        training = await self._read(job, first)
+        if not training.stall:
+            where_and_warning = training.summary()[:2]
+            return LogView(progress=". ".join(each.rstrip(".") for each in where_and_warning))
+        stalls = {label(first): training.stall}
+        for worker in sorted(workers, key=by_index)[:MOST_WORKERS]:
+            if worker is not first:
+                stalls[label(worker)] = (await self._read(job, worker)).stall
+        return LogView(gang_stall(stalls), job.status.progress)
+
+    async def _read(self, job: MXJob, worker: PodView) -> TrainingLog:
+        training = TrainingLog()
+        template = with_defaults(job).spec.mx_replica_specs[names.WORKER].template
+        training.epochs_wanted = epochs_asked_for(names.main_container(template["spec"].get("containers")))
+        if worker.phase == "Running":
+            path = PODS.path(job.metadata.namespace, worker.name, "log")
+            for line in (await self._client.get_bytes(path, LAST_LINES)).decode("utf-8", "replace").splitlines():
+                training.take(line)
+        return training
+
+
+def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
+    """Return the workers of a running job that weren't deleted; none of any other job."""
+    if not conditions.is_true(job.status.conditions, conditions.RUNNING):
+        return []
+    own = (pod for pod in observed.pods if pod.owner_uid == job.metadata.uid and pod.type == names.WORKER)
+    return [pod for pod in own if not pod.deleting]
+
+
+def label(pod: PodView) -> str:
+    """Return the name of a worker in messages."""
+    return f"worker-{pod.index}"
+
+
+def by_index(pod: PodView) -> int:
+    """Return the key by which workers are ordered."""
+    return pod.index
+
+
+class WorkerLogs(Integration):
+    """Integration of what scripts and the fail-fast hook write; it has no objects of its own."""
+
+    name = "worker-logs"
+    policy = WorkerLogsPolicy()
+    rights = "operator/manifests/components/worker-logs/rbac.yaml"
+
+    def __init__(self, look_every: float = LOOK_EVERY) -> None:
+        """Create an integration that looks at each running job every so many seconds."""
+        self._look_every = look_every
+
+    def reader(self, around: Surroundings) -> JobReader:
+        """Return a reader of workers' last lines."""
+        return LogReader(around, self._look_every)
