@@ -21,7 +21,7 @@ from mxnet_provider.job import kill
 from mxnet_provider.job.job_ref import JobRef
 
 _COUNTINGS: Final = 5
-_REPLY_SECONDS: Final = 30.0
+REPLY_SECONDS: Final = 30.0
 
 
 class AsyncJobClient(abc.ABC):
@@ -34,6 +34,8 @@ class AsyncJobClient(abc.ABC):
 
     user_agent: ClassVar[str]
     """What asks, in the audit log of the API server: a task or the trigger that waits for it."""
+    connect_seconds: ClassVar[float] = 10.0
+    """How long a request may wait for a connection."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -54,7 +56,8 @@ class AsyncJobClient(abc.ABC):
         # A task follows logs, each on a connection of its own.
         api = Client(
             credentials,
-            request_timeout=_REPLY_SECONDS,
+            connect_timeout=self.connect_seconds,
+            request_timeout=REPLY_SECONDS,
             attempts=1,
             user_agent=self.user_agent,
             connector=await self._held.enter_async_context(self._connector()),
@@ -183,7 +186,7 @@ class AsyncJobClient(abc.ABC):
             params["sinceTime"] = since
         if tail_lines is not None:
             params["tailLines"] = tail_lines
-        idle = _REPLY_SECONDS if idle_seconds is None else idle_seconds
+        idle = REPLY_SECONDS if idle_seconds is None else idle_seconds
         chunks = self._api.stream(f"{_pod(pod, namespace)}/log", params, idle_timeout=idle)
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:

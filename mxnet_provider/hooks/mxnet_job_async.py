@@ -13,7 +13,7 @@ from kubernetes import client
 
 from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError, require_undefined_async
-from mxnet_provider.hooks.job_client import AsyncJobClient
+from mxnet_provider.hooks.job_client import REPLY_SECONDS, AsyncJobClient
 
 _CONNECTIONS: Final = 100
 """To one API server, for all triggers: each request of a poll needs one for milliseconds."""
@@ -44,6 +44,7 @@ class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
     """
 
     user_agent = "mxnet-provider (trigger)"
+    connect_seconds = REPLY_SECONDS  # Others may hold all connections, such as for logs on a node that doesn't answer.
 
     def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
         AsyncKubernetesHook.__init__(self, *args, **kwargs)

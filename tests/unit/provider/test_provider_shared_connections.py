@@ -14,6 +14,7 @@ from scripted_api import make_object
 from served_requests import served_requests
 from waiting import MOMENT
 
+from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.job.job_ref import JobRef
 
@@ -115,3 +116,27 @@ async def test_a_cluster_that_hangs_holds_up_no_other(tmp_path: Path, monkeypatc
             waiting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await waiting
+
+
+async def test_a_request_waits_for_a_connection_longer_than_for_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs on a node that doesn't answer may hold all of them."""
+    monkeypatch.setattr("mxnet_provider.hooks.mxnet_job_async._CONNECTIONS", 1)
+    monkeypatch.setattr(AsyncJobClient, "connect_seconds", 0.01)
+    asked, held = asyncio.Event(), asyncio.Event()
+
+    async def answer_later(_: web.Request) -> web.StreamResponse:
+        asked.set()
+        await held.wait()
+        return web.json_response(JOB)
+
+    async with served_requests(answer_later) as port:
+        write_kubeconfig(tmp_path / "slow", f"http://127.0.0.1:{port}", "token")
+        async with hook(tmp_path / "slow") as first, hook(tmp_path / "slow") as second:
+            answers = [asyncio.create_task(first.get_job(REF))]
+            await asked.wait()
+            answers.append(asyncio.create_task(second.get_job(REF)))
+            await asyncio.sleep(10 * AsyncJobClient.connect_seconds)
+            held.set()
+            assert await asyncio.gather(*answers) == [JOB, JOB]
