@@ -178,6 +178,10 @@ class Controller:
         """Count the cached jobs by namespace and state; the state is empty before the first status."""
         return Counter(record for jobs in self._jobs for record in jobs.states())
 
+    def epochs(self) -> dict[str, int]:
+        """Return the epochs that cached jobs are in, by `namespace/name`, as far as they are known."""
+        return dict(each for jobs in self._jobs for each in jobs.epochs())
+
     @property
     def reflectors(self) -> Iterator[Reflector[Any]]:
         """Reflectors of all caches: one per resource and namespace."""

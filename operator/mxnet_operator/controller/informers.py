@@ -45,6 +45,12 @@ class WatchedJobs:
             if (job := self.cache.get(key)) is not None:
                 yield key.partition("/")[0], job.state
 
+    def epochs(self) -> Iterator[tuple[str, int]]:
+        """Yield key and epoch of each cached job whose training is known to be somewhere."""
+        for key in self.cache:
+            if (job := self.cache.get(key)) is not None and job.epoch is not None:
+                yield key, job.epoch
+
     @property
     def keys(self) -> list[str]:
         """Keys of all cached jobs, the new ones first."""

@@ -47,6 +47,7 @@ _HELP: Final = {
     **{f"training_operator_jobs_{event.value}_total": f"Counts number of jobs {event.value}" for event in JobEvent},
     # this project's
     "mxnet_operator_cache_objects": "Current number of objects in the cache of a resource",
+    "mxnet_operator_job_epoch": "Epoch that a training is in, of jobs with status.progress",
     "mxnet_operator_job_start_seconds": "Seconds from the acceptance of a job until it ran for the first time",
     "mxnet_operator_jobs": "Current number of jobs by state; New has no status yet",
     "mxnet_operator_task_crashes_total": "Total number of controller tasks restarted after an unexpected exception",
@@ -173,6 +174,10 @@ class _Gauges(Collector):
         for (namespace, state), number in sorted(self._controller.jobs_by_state().items()):
             jobs.add_metric([namespace, state or "New"], number)
         yield jobs
+        epochs = _family("mxnet_operator_job_epoch", "job_namespace", "job_name")
+        for key, epoch in sorted(self._controller.epochs().items()):
+            epochs.add_metric(key.split("/"), epoch)
+        yield epochs
         labels = ("resource", "namespace")
         silence = _family("mxnet_operator_watch_last_event_seconds", *labels)
         sizes = _family("mxnet_operator_cache_objects", *labels)

@@ -1,5 +1,6 @@
 """Projection from the watch stream to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
 
+import re
 import sys
 import zlib
 from datetime import datetime
@@ -41,6 +42,8 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """JSON of the job, perhaps compressed, without unused fields; None for a job that is too large to be cached."""
     state: str = ""
     """Its `status.state`; empty before its first status."""
+    epoch: int | None = None
+    """Epoch of its `status.progress`."""
 
     @property
     def raw(self) -> bytes | None:
@@ -73,6 +76,7 @@ class _Pod(Wire, frozen=True):
 class _JobStatus(Wire, frozen=True):
     state: Any = ""
     """Text, but that jobs of earlier operators may have anything."""
+    progress: Any = ""
 
 
 class _Job(Wire, frozen=True):
@@ -82,15 +86,18 @@ class _Job(Wire, frozen=True):
 
 _pods: Final = msgspec.json.Decoder(_Pod)
 _jobs: Final = msgspec.json.Decoder(_Job)
+_EPOCH: Final = re.compile(r"epoch (\d{1,9})\b", re.ASCII)
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def project_job(raw: msgspec.Raw) -> JobRecord:
     """Return a job for the cache."""
     job = _jobs.decode(raw)
-    state = job.status.state if job.status is not None else ""
+    status = job.status or _JobStatus()
+    state = sys.intern(status.state) if isinstance(status.state, str) else ""
+    epoch = _EPOCH.match(status.progress) if isinstance(status.progress, str) else None
     return JobRecord(
-        f"{job.metadata.namespace}/{job.metadata.name}", _kept(raw), sys.intern(state if isinstance(state, str) else "")
+        f"{job.metadata.namespace}/{job.metadata.name}", _kept(raw), state, None if epoch is None else int(epoch[1])
     )
 
 

@@ -90,6 +90,20 @@ async def test_a_jobs_life_is_counted(tmp_path):
         assert seen.value("process_resident_memory_bytes") > 0
 
 
+async def test_the_epoch_of_a_training_is_a_gauge_while_it_is_known(tmp_path):
+    async with counted(tmp_path) as w:
+        await w.submit(submitted(make_mxjob("digits").worker(1)))
+        await w.move(await w.pods(1), "Running")
+        await w.state("digits", "Running")
+
+        def gauges():
+            return [sample.value for sample in w.scrape().samples if sample.name == "mxnet_operator_job_epoch"]
+
+        for progress, epochs in (("epoch 7 of 10, about 3m left", [7]), ("soon", []), ("epoch 8", [8])):
+            (await w.api.merge(f"{JOBS}/digits/status", {"status": {"progress": progress}})).ok()
+            await until(lambda epochs=epochs: gauges() == epochs)
+
+
 async def test_jobs_are_not_counted_again_by_a_restarted_controller(tmp_path):
     async with world(tmp_path, start=False) as w:
         await w.start()
