@@ -102,7 +102,7 @@ class SchedulingPolicy(ApiStruct, frozen=True, kw_only=True):
 
 
 class ExitCodes(ApiStruct, frozen=True, kw_only=True):
-    """ExitCodes overrides the exit codes that restartPolicy ExitCode retries. Not in training-operator 1.8.1."""
+    """ExitCodes overrides the exit codes that restartPolicy ExitCode retries. Not in 1.8.1."""
 
     retryable: Annotated[
         tuple[ExitCode, ...],
@@ -116,7 +116,7 @@ class ExitCodes(ApiStruct, frozen=True, kw_only=True):
 class Resume(ApiStruct, frozen=True, kw_only=True):
     """Resume lets a new attempt go on from the newest complete checkpoint of the attempts before.
 
-    Not in training-operator 1.8.1.
+    Not in 1.8.1.
     """
 
     checkpoint: Annotated[
@@ -180,7 +180,7 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
         Literal["Job", "Replica"] | None,
         Meta(
             description="restartScope defines what a retry restarts: Job (all replicas) or Replica (the failed one)."
-            " Defaults to Replica for tuning and for a lone Worker, else to Job. Not in training-operator 1.8.1."
+            " Defaults to Replica for tuning and for a lone Worker, else to Job. Not in 1.8.1."
         ),
     ] = None
     exit_codes: ExitCodes | None = None
@@ -188,14 +188,14 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
         Int32 | None,
         Meta(
             description="progressDeadlineSeconds is the time in seconds, counted from when all pods are scheduled,"
-            " after which the job fails unless all pods have started. Not in training-operator 1.8.1."
+            " after which the job fails unless all pods have started. Not in 1.8.1."
         ),
     ] = None
     fail_fast: Annotated[
         bool | None,
         Meta(
             description="failFast adds a hook to the pods with which a worker whose Python program fails exits at once,"
-            " where MXNet would hang. Defaults to true. Not in training-operator 1.8.1."
+            " where MXNet would hang. Defaults to true. Not in 1.8.1."
         ),
     ] = None
     stall_timeout_seconds: Annotated[
@@ -246,7 +246,7 @@ class MXJobSpec(ApiStruct, frozen=True, kw_only=True):
         Literal["", "AllWorkers", "Scheduler"] | None,
         Meta(
             description="successPolicy defines which replicas must exit with 0 for the job to succeed: Scheduler or"
-            " AllWorkers. Defaults to the Scheduler and all Workers, or to the Tuner. Not in training-operator 1.8.1."
+            " AllWorkers. Defaults to the Scheduler and all Workers, or to the Tuner. Not in 1.8.1."
         ),
     ] = None
 
@@ -292,29 +292,23 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         Literal["", "Created", "Running", "Restarting", "Suspended", "Succeeded", "Failed"],
         Meta(
             description="state is the conditions in one word, for clients that compare scalars, such as Argo and"
-            " kubectl wait. Not in training-operator 1.8.1."
+            " kubectl wait. Not in 1.8.1."
         ),
     ] = ""
     ready: Annotated[
         str,
         Meta(
-            description='ready is how many of the replicas run or have succeeded, such as "3/4". Not in'
+            description='ready is how many replicas run or have succeeded, such as "3/4". Not in'
             " training-operator 1.8.1."
         ),
     ] = ""
     duration: Annotated[
         str,
-        Meta(
-            description="duration is the time from startTime to the end of the job, such as 1h5m. Not in"
-            " training-operator 1.8.1."
-        ),
+        Meta(description="duration is the time from startTime to the end of the job. Not in 1.8.1."),
     ] = ""
     progress: Annotated[
         str,
-        Meta(
-            description="progress says where the training is, such as epoch 7 of 10, by the log of a worker, and what"
-            " is wrong with its figures. It is there while the job runs, if the controller may read logs. Not in 1.8.1."
-        ),
+        Meta(description="progress is where the training is, by a worker's log: epoch 7 of 10. Not in 1.8.1."),
     ] = ""
     url: Annotated[str, Meta(description="url is the job's page.")] = ""
     conditions: Annotated[
@@ -324,15 +318,15 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     completed_indexes: Annotated[
         dict[str, str],
         Meta(
-            description="completedIndexes maps replica types to the indexes of replicas that have succeeded:"
-            ' "0-2,5". Not in training-operator 1.8.1.'
+            description="completedIndexes maps replica types to the indexes of replicas that succeeded:"
+            ' "0-2,5". Not in 1.8.1.'
         ),
     ] = {}
     restarts: Annotated[
         Int32,
         Meta(
-            description="restarts is the number of restarts of the job, or of single replicas, after failures,"
-            " disruptions and suspensions. Not in training-operator 1.8.1.",
+            description="restarts counts restarts of the job, or of single replicas, after failures,"
+            " disruptions and suspensions. Not in 1.8.1.",
             # Said by the server, or `kubectl get` would show nothing where it is 0.
             extra_json_schema={"x-default": 0},
         ),
@@ -340,24 +334,23 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     restarts_count_towards_max: Annotated[
         Int32,
         Meta(
-            description="restartsCountTowardsMax is the number of restarts that count against runPolicy.backoffLimit."
-            " Not in training-operator 1.8.1."
+            description="restartsCountTowardsMax is the number of restarts that count against backoffLimit."
+            " Not in 1.8.1."
         ),
     ] = 0
     restarting_pods: Annotated[
         tuple[str, ...],
         Meta(
             max_length=MAX_REPLICAS,
-            description="restartingPods lists the uids of the pods that are being replaced under restartScope Replica."
-            " Not in training-operator 1.8.1.",
+            description="restartingPods lists the uids of pods being replaced under restartScope Replica."
+            " Not in 1.8.1.",
         ),
     ] = ()
     first_attempt: Annotated[
         Int32,
         Meta(
-            description="firstAttempt is the first attempt since the job was started or last resumed, or gave up all"
-            " pods that waited for nodes: it is restarts then, and pods of earlier attempts are deleted. Not in"
-            " training-operator 1.8.1."
+            description="firstAttempt is the value of restarts when the job was started, resumed, or gave up pods that"
+            " waited for nodes: pods of earlier attempts are deleted. Not in 1.8.1."
         ),
     ] = 0
     result: Annotated[
@@ -365,14 +358,14 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         Meta(
             max_length=MAX_RESULT,
             description="result is what Worker 0, or the Tuner, wrote to /dev/termination-log before it exited with 0."
-            " Not in training-operator 1.8.1.",
+            " Not in 1.8.1.",
         ),
     ] = ""
     started_replicas: Annotated[
         dict[str, Int32],
         Meta(
             description="startedReplicas maps replica types to the number of replicas with which the job was started;"
-            " it is in effect until the job is suspended. Not in 1.8.1."
+            " it holds until the job is suspended. Not in 1.8.1."
         ),
     ] = {}
     fewer_replicas: Annotated[
@@ -381,10 +374,7 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     ] = {}
     created_attempts: Annotated[
         Int32,
-        Meta(
-            description="createdAttempts is restarts + 1 once all pods of the current attempt have been created. Not in"
-            " 1.8.1."
-        ),
+        Meta(description="createdAttempts is restarts + 1 once all pods of the attempt were created. Not in 1.8.1."),
     ] = 0
     started_scope: Annotated[
         str,
@@ -402,7 +392,7 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     ] = None
     last_reconcile_time: Annotated[
         Timestamp | None,
-        Meta(description="lastReconcileTime is accepted from training-operator 1.8.1 and never set."),
+        Meta(description="lastReconcileTime is accepted from 1.8.1 and never set."),
     ] = None
 
 
