@@ -133,10 +133,11 @@ class Looker:
         self.server, self.now = Server(), 1000.0
         self.reader = WorkerLogs().reader(Surroundings(client=self.server, record=None, clock=lambda: self.now))
 
-    async def look(self, after=0.0, *, name="digits", state=conditions.RUNNING, done=()):
+    async def look(self, after=0.0, *, name="digits", state=conditions.RUNNING, done=(), progress=""):
         """Return what is known of a job after so many seconds; None where nothing new is."""
         self.now += after
         job = make_mxjob(name).scheduler().worker(2).condition(state).obj()
+        job = replace(job, status=replace(job.status, progress=progress))
         workers = [make_pod(job, "Worker", index) for index in range(2)]
         pods = [pod.succeeded() if index in done else pod.running() for index, pod in enumerate(workers)]
         observed = await self.reader.observe(job, b"", observe(job, make_pod(job, "Scheduler").running(), *pods))
@@ -171,6 +172,14 @@ async def test_of_a_job_that_trains_one_log_is_read(looker):
     assert await looker.look(after=LOOK_EVERY) == ""
     assert looker.progress == "epoch 3"
     assert looker.server.read == ["digits-worker-0"]
+
+
+@pytest.mark.parametrize("line", ["an image of class 3", "", STALL])
+async def test_lines_without_an_epoch_leave_the_progress_as_it_is(looker, line):
+    looker.server.lines["digits-worker-0"] = line
+    await looker.look()
+    await looker.look(after=LOOK_EVERY, progress="epoch 3 of 10")
+    assert looker.progress == "epoch 3 of 10"
 
 
 async def test_who_has_left_is_not_asked_and_the_one_that_waits_for_it_is(looker):

@@ -97,12 +97,13 @@ class LogReader(JobReader):
     async def _view(self, job: MXJob, first: PodView, workers: list[PodView]) -> LogView:
         """Say what the first worker that runs shows: it would wait for the others, so these matter only if it stands.
 
-        The progress stays as it is where it stands.
+        The progress stays as it is where it stands, and where its last lines have none.
         """
         training = await self._read(job, first)
         if not training.stall:
             where_and_warning = training.summary()[:2]
-            return LogView(progress=". ".join(each.rstrip(".") for each in where_and_warning))
+            words = ". ".join(each.rstrip(".") for each in where_and_warning)
+            return LogView(progress=words or job.status.progress)
         stalls = {label(first): training.stall}
         for worker in sorted(workers, key=by_index)[:MOST_WORKERS]:
             if worker is not first:
