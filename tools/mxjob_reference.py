@@ -18,8 +18,8 @@ HEAD: Final = """# MXJob: reference of fields
 
 Generated from the API types by `make generate`; `kubectl explain mxjob` shows the same on a cluster. It is about
 `apiVersion: kubeflow.org/v1`, `kind: MXJob`. How a job behaves: [semantics.md](semantics.md). Fields of older formats
-(v1beta1, v1alpha1, MXNetJob, ...): [formats.md](formats.md). Extensions of this project are marked "Not in
-training-operator 1.8.1".
+(v1beta1, v1alpha1, MXNetJob, ...): [formats.md](formats.md). Extensions of this project are marked "Not in 1.8.1", the
+last release of training-operator with MXJob.
 """
 _TEMPLATE: Final = "template"
 _PODS: Final = (

@@ -297,10 +297,7 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     ] = ""
     ready: Annotated[
         str,
-        Meta(
-            description='ready is how many replicas run or have succeeded, such as "3/4". Not in'
-            " training-operator 1.8.1."
-        ),
+        Meta(description='ready is how many replicas run or have succeeded, such as "3/4". Not in 1.8.1.'),
     ] = ""
     duration: Annotated[
         str,

@@ -197,9 +197,11 @@ def from_configuration(
 
 def _ssl_context(configuration: Any) -> ssl.SSLContext:
     """Return the TLS context of a configuration, the same for the same certificates: connections are shared by it."""
-    trusted = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
-    files = (trusted, configuration.cert_file, configuration.key_file if configuration.cert_file else None)
-    key = (bool(configuration.verify_ssl), *(Path(file).read_bytes() if file else None for file in files))
+    files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+    contents = [Path(file).read_bytes() if file else None for file in files]
+    bundle = ssl.get_default_verify_paths().cafile
+    changed = Path(bundle).stat().st_mtime if bundle else None
+    key = (bool(configuration.verify_ssl), configuration.tls_server_name, *contents, changed)
     context = _contexts.get(key)
     if context is None:
         context = _contexts[key] = _new_ssl_context(configuration)

@@ -219,7 +219,7 @@ def given_up(job: MXJob) -> MXJobStatus:
     """
     restarts = job.status.restarts + 1
     status = msgspec.structs.replace(
-        job.status, restarts=restarts, first_attempt=restarts, restarting_pods=(), fewer_replicas={}
+        job.status, restarts=restarts, first_attempt=restarts, restarting_pods=(), fewer_replicas={}, progress=""
     )
     return as_begun_anew(job, status)
 

@@ -150,6 +150,7 @@ def _ended(status: MXJobStatus, why: str, message: str, now: datetime) -> MXJobS
         conditions=current,
         replica_statuses=counts,
         duration=short((now - (status.start_time or now)).total_seconds()),
+        progress="",
         completion_time=now,
     )
 

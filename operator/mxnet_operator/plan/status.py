@@ -96,7 +96,7 @@ def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replic
 
     Pods say when they started and ended; what a node's clock puts in the future is no reason to wait.
     """
-    if _at_once(old) != _at_once(new):
+    if (old.state, old.conditions, old.created_attempts) != (new.state, new.conditions, new.created_attempts):
         return timedelta(0)
     if _counts(old) == _counts(new):
         return None
@@ -129,14 +129,9 @@ def recording_page(job: MXJob, located: MXJob, decided: Effects) -> Effects:
     return msgspec.structs.replace(decided, status=located.status)
 
 
-def _at_once(status: MXJobStatus) -> tuple[Any, ...]:
-    """Return the part of the status that is written as soon as it changes."""
-    return status.state, status.conditions, status.created_attempts, status.progress
-
-
 def _counts(status: MXJobStatus) -> tuple[Any, ...]:
-    """Return the part of the status that counts replicas by state."""
-    return status.ready, status.replica_statuses, status.completed_indexes
+    """Return the part of the status that counts replicas by state, and epochs."""
+    return status.ready, status.replica_statuses, status.completed_indexes, status.progress
 
 
 def _ended(

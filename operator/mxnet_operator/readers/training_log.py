@@ -200,6 +200,8 @@ class TrainingLog:
         """Where the worker stands still, if its newest line says so; where all workers do, once they were compared."""
         self.slow = ""
         """Which workers are slower than the others, once they were compared."""
+        self.first_epoch: int | None = None
+        """Lowest epoch that is known: from 1 on, many scripts count, from 0 on MXNet."""
         self.rank: int | None = None
         """Rank of the worker, where its log tells."""
         self._figures: dict[int, dict[str, float]] = {}
@@ -244,7 +246,7 @@ class TrainingLog:
         logged = sum(costs) / len(costs) if costs else 0.0
         epochs, times = list(self._begun), list(self._begun.values())
         timed = (times[-1] - times[0]) / (epochs[-1] - epochs[0]) if len(epochs) > 1 else 0.0
-        first = 1 if min(self._figures) == 1 else 0  # MXNet counts from 0, many scripts from 1
+        first = 1 if self.first_epoch == 1 else 0
         ended = self.last.epoch - first + isinstance(self.last, EpochMetric)
         left = (self.epochs_wanted - ended) * max(logged, timed)
         return left if 1 <= left < math.inf else None
@@ -254,14 +256,14 @@ class TrainingLog:
         self.stall = stall_in(line)
         self.rank = rank_in(line) if self.rank is None else self.rank
         speed = parse_speed_line(line)
+        metrics = parse_epoch_line(line) if speed is None else ()
+        if (speed or metrics) and (of := _OF_EPOCHS.search(line)):
+            self.epochs_wanted = int(of[1])
         if speed is not None:
             self._begin(speed.epoch)
             self._add_speed(speed.epoch, speed.samples_per_second)
             self.last = speed
             return True
-        metrics = parse_epoch_line(line)
-        if metrics and (of := _OF_EPOCHS.search(line)):
-            self.epochs_wanted = int(of[1])
         for metric in metrics:
             self._begin(metric.epoch)
             self.last = metric
@@ -340,6 +342,7 @@ class TrainingLog:
             self._figures = {known: figures for known, figures in self._figures.items() if known < epoch}
             self._warnings = {key: each for key, each in self._warnings.items() if each.epoch < epoch}
             self._begun = {}
+        self.first_epoch = epoch if self.first_epoch is None else min(self.first_epoch, epoch)
         self._begun.setdefault(epoch, self._clock())
         self._figures.setdefault(epoch, {})
         self._speeds.setdefault(epoch, [])

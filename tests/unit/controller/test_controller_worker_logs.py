@@ -94,16 +94,16 @@ async def test_the_status_says_where_the_training_is_while_it_runs(tmp_path):
 def test_the_time_that_is_left_goes_by_without_a_write():
     job = make_mxjob("digits").worker(2).condition(conditions.RUNNING).obj()
 
-    def status_after(job, **found):
+    def status_after(minutes, job, **found):
         pods = [make_pod(job, "Worker", index).running() for index in range(2)]
         observed = replace(observe(job, *pods), pods_listed="owned").with_fact(LogView(**found))
-        return plan(job, observed, NOW, integrations=(WorkerLogsPolicy(),)).status
+        return plan(job, observed, NOW + timedelta(minutes=minutes), integrations=(WorkerLogsPolicy(),)).status
 
-    begun = replace(job, status=status_after(job, progress="epoch 3 of 10, about 5m left"))
+    begun = replace(job, status=status_after(2, job, progress="epoch 3 of 10, about 5m left"))
     assert begun.status.progress == "epoch 3 of 10, about 5m left"
-    assert status_after(begun, progress="epoch 3 of 10, about 4m left") is None
+    assert status_after(4, begun, progress="epoch 3 of 10, about 4m left") is None
     for words in ("epoch 4 of 10, about 4m left", "epoch 3 of 10, about 5m left. Train-mse is nan", ""):
-        assert status_after(begun, progress=words).progress == words
+        assert status_after(4, begun, progress=words).progress == words
 
 
 class Server:
@@ -117,13 +117,13 @@ class Server:
 
     async def get_bytes(self, path, params):
         name = path.split("/")[-2]
-        assert params["tailLines"] == 50
         self.read.append(name)
         await self.holds.wait()
-        line = self.lines[name]
-        if isinstance(line, Exception):
-            raise line
-        return f"{line}\n".encode()
+        found = self.lines[name]
+        if isinstance(found, Exception):
+            raise found
+        lines = found.split("\n")[-params["tailLines"] :]
+        return "".join(f"{line}\n" for line in lines).encode()[: params["limitBytes"]]
 
 
 class Looker:
@@ -133,14 +133,28 @@ class Looker:
         self.server, self.now = Server(), 1000.0
         self.reader = WorkerLogs().reader(Surroundings(client=self.server, record=None, clock=lambda: self.now))
 
-    async def look(self, after=0.0, *, name="digits", state=conditions.RUNNING, done=(), progress=""):
+    async def look(
+        self,
+        after=0.0,
+        *,
+        name="digits",
+        state=conditions.RUNNING,
+        done=(),
+        progress="",
+        command=None,
+        is_removed=False,
+    ):
         """Return what is known of a job after so many seconds; None where nothing new is."""
         self.now += after
-        job = make_mxjob(name).scheduler().worker(2).condition(state).obj()
+        job = make_mxjob(name).scheduler().worker(2, command=command).condition(state).obj()
         job = replace(job, status=replace(job.status, progress=progress))
         workers = [make_pod(job, "Worker", index) for index in range(2)]
         pods = [pod.succeeded() if index in done else pod.running() for index, pod in enumerate(workers)]
-        observed = await self.reader.observe(job, b"", observe(job, make_pod(job, "Scheduler").running(), *pods))
+        seen = observe(job, make_pod(job, "Scheduler").running(), *pods)
+        if is_removed:
+            specs = {kind: spec for kind, spec in job.spec.mx_replica_specs.items() if kind != "Worker"}
+            job = replace(job, spec=replace(job.spec, mx_replica_specs=specs))
+        observed = await self.reader.observe(job, b"", seen)
         self.again = await self.reader.after(job)
         found = observed.fact(LogView)
         self.progress = None if found is None else found.progress
@@ -180,6 +194,41 @@ async def test_lines_without_an_epoch_leave_the_progress_as_it_is(looker, line):
     await looker.look()
     await looker.look(after=LOOK_EVERY, progress="epoch 3 of 10")
     assert looker.progress == "epoch 3 of 10"
+
+
+async def test_the_last_line_is_read_behind_long_ones(looker):
+    """The limit of a reading cuts off its end."""
+    looker.server.lines["digits-worker-1"] = looker.server.lines["digits-worker-0"] = "\n".join(
+        [*["x" * 5000] * 60, STALL]
+    )
+    await looker.look()
+    words = await looker.look(after=LOOK_EVERY)
+    assert words == "stalled for 5m: worker-0, worker-1 wait in MXNet's wait_to_read at train.py:11 (uneven batches?)"
+
+
+async def test_a_warning_stays_when_its_line_is_no_longer_among_the_last(looker):
+    looker.server.lines["digits-worker-0"] = "Epoch[5] Train-accuracy=0.1"
+    await looker.look()
+    await looker.look(
+        after=LOOK_EVERY, progress="epoch 4 of 10. Train-mse is nan in epoch 1: the training has diverged"
+    )
+    assert looker.progress == "epoch 5. Train-mse is nan in epoch 1: the training has diverged"
+
+
+async def test_the_time_that_is_left_knows_from_where_a_script_counts(looker):
+    """A window of lines that begins with epoch 1 is not of a script that counts from there."""
+    await looker.look()
+    for epoch, left in ((0, "about 9s"), (1, "about 8s"), (2, "about 7s")):
+        looker.server.lines["digits-worker-0"] = f"Epoch[{epoch}] Time cost=1"
+        await looker.look(after=LOOK_EVERY, command=["train.py", "--epochs", "10"])
+        assert looker.progress == f"epoch {epoch} of 10, {left} left"
+
+
+async def test_workers_that_the_manifest_no_longer_has_are_read_as_well(looker):
+    looker.server.lines["digits-worker-0"] = EPOCH
+    await looker.look()
+    await looker.look(after=LOOK_EVERY, is_removed=True)
+    assert looker.progress == "epoch 3"
 
 
 async def test_who_has_left_is_not_asked_and_the_one_that_waits_for_it_is(looker):

@@ -128,6 +128,17 @@ def test_verification_can_be_turned_off_and_the_servers_name_given(tmp_path):
     assert credentials.server_hostname == "other.name"
 
 
+def test_servers_of_other_names_are_connected_to_by_another_context(tmp_path):
+    """Older releases of aiohttp don't tell pooled connections apart by the server's name."""
+    cluster = {"insecure-skip-tls-verify": True}
+    first, same, other = (
+        load_credentials(kubeconfig(tmp_path / f"k{number}", cluster={**cluster, "tls-server-name": name}))
+        for number, name in enumerate(("a.example", "a.example", "b.example"))
+    )
+    assert first.ssl is same.ssl
+    assert first.ssl is not other.ssl
+
+
 @pytest.fixture
 def read_only(monkeypatch, tmp_path):
     """No folder for temporary files, as on a read-only root without /tmp."""

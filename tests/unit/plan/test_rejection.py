@@ -2,6 +2,7 @@
 
 import pytest
 from builders import NOW, make_mxjob, make_pod, observe, plan
+from msgspec.structs import replace
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.plan import Effects, RejectedCreation, creation_rejected, reject
@@ -86,6 +87,13 @@ def test_a_refusal_that_has_been_told_is_not_written_again() -> None:
     again = with_defaults(make_mxjob().worker(1).obj())
     again = type(again)(metadata=again.metadata, spec=again.spec, status=told.status)
     assert creation_rejected(again, Effects(), refused, NOW).status is None
+
+
+def test_a_job_that_becomes_invalid_is_in_no_epoch_any_more() -> None:
+    status = make_mxjob().worker(1).condition("Running").obj().status
+    told = reject("digits", replace(status, progress="epoch 3"), ("wrong",), NOW, has_running_pods=False)
+    assert told.status is not None
+    assert (told.status.state, told.status.progress) == ("Failed", "")
 
 
 def test_a_job_that_is_over_stays_what_it_is() -> None:

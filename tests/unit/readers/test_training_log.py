@@ -248,6 +248,7 @@ def test_epochs_are_counted_whether_a_script_begins_with_0_or_1_or_goes_on_later
             "stalled for 300 s, without CPU or output, at a.py:3, in f",
         ),
         (["mxjob: stalled for 300 s", "Epoch[1] loss=1"], "epoch 1 of 10"),
+        (["[Epoch 2/3][Batch 5] loss=0.5"], "epoch 2 of 3"),
     ],
 )
 def test_the_position_has_the_epochs_asked_for_and_the_time_that_is_left(lines, where):

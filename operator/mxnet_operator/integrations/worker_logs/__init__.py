@@ -16,7 +16,7 @@ from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
-from mxnet_operator.kube.client import ApiError
+from mxnet_operator.kube.client import ApiError, Params
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import Observed, PodView
@@ -32,8 +32,12 @@ AT_A_TIME: Final = 2
 PUT_OFF: Final = 10.0
 """Minimum seconds until a job is looked at whose turn came while others were read; at most `LOOK_EVERY`, at random:
 jobs that a new leader has seen first at the same moment spread over that time."""
-LAST_LINES: Final[dict[str, str | int | bool]] = {"container": names.CONTAINER, "tailLines": 50, "limitBytes": 1 << 16}
+LIMIT: Final = 1 << 16
+"""Bytes."""
+LAST_LINES: Final[Params] = {"container": names.CONTAINER, "tailLines": 50, "limitBytes": LIMIT}
 """Lines with which an epoch ends (its metrics, its time, a checkpoint), and speeds in the next one."""
+LAST_LINE: Final[Params] = {"container": names.CONTAINER, "tailLines": 1, "limitBytes": 1 << 12}
+"""What is read again where the lines are long: the limit cuts off their end."""
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +47,8 @@ class _Look(msgspec.Struct):
     """UID of the first worker that runs."""
     again: float
     """When its log is to be read, on the reader's clock."""
+    first_epoch: int | None = None
+    """Lowest epoch that its log was seen to have."""
 
 
 class LogReader(JobReader):
@@ -75,7 +81,7 @@ class LogReader(JobReader):
         self._reading += 1
         try:
             async with asyncio.timeout(READ_SECONDS):
-                return observed.with_fact(await self._view(job, first, workers))
+                return observed.with_fact(await self._view(job, first, workers, look))
         except (KubeError, TimeoutError) as error:  # Not known: the status stays as it is.
             log.debug("the workers' logs: %s", error, extra={"job": key})
             if isinstance(error, ApiError) and error.code == 403:
@@ -94,31 +100,42 @@ class LogReader(JobReader):
         """Drop what was read for a deleted job."""
         self._looks.pop(key, None)
 
-    async def _view(self, job: MXJob, first: PodView, workers: list[PodView]) -> LogView:
+    async def _view(self, job: MXJob, first: PodView, workers: list[PodView], look: _Look) -> LogView:
         """Say what the first worker that runs shows: it would wait for the others, so these matter only if it stands.
 
         The progress stays as it is where it stands, and where its last lines have none.
         """
-        training = await self._read(job, first)
+        training = await self._read(job, first, look.first_epoch)
+        look.first_epoch = training.first_epoch
         if not training.stall:
-            where_and_warning = training.summary()[:2]
-            words = ". ".join(each.rstrip(".") for each in where_and_warning)
-            return LogView(progress=words or job.status.progress)
+            return LogView(progress=progress_of(training, job.status.progress))
         stalls = {label(first): training.stall}
         for worker in sorted(workers, key=by_index)[:MOST_WORKERS]:
             if worker is not first:
                 stalls[label(worker)] = (await self._read(job, worker)).stall
         return LogView(gang_stall(stalls), job.status.progress)
 
-    async def _read(self, job: MXJob, worker: PodView) -> TrainingLog:
+    async def _read(self, job: MXJob, worker: PodView, first_epoch: int | None = None) -> TrainingLog:
         training = TrainingLog()
-        template = with_defaults(job).spec.mx_replica_specs[names.WORKER].template
-        training.epochs_wanted = epochs_asked_for(names.main_container(template["spec"].get("containers")))
+        training.first_epoch = first_epoch
+        spec = with_defaults(job).spec.mx_replica_specs.get(names.WORKER)
+        containers = None if spec is None else spec.template["spec"].get("containers")
+        training.epochs_wanted = epochs_asked_for(names.main_container(containers))
         if worker.phase == "Running":
             path = PODS.path(job.metadata.namespace, worker.name, "log")
-            for line in (await self._client.get_bytes(path, LAST_LINES)).decode("utf-8", "replace").splitlines():
+            lines = await self._client.get_bytes(path, LAST_LINES)
+            if len(lines) >= LIMIT:
+                lines += b"\n" + await self._client.get_bytes(path, LAST_LINE)
+            for line in lines.decode("utf-8", "replace").splitlines():
                 training.take(line)
         return training
+
+
+def progress_of(training: TrainingLog, known: str) -> str:
+    """Return the position and a warning by a log's last lines; where these have none, the known ones of the attempt."""
+    known_position, _, known_warning = known.partition(". ")
+    warnings = [each.rstrip(".") for each in training.warnings]
+    return ". ".join(filter(None, [training.where() or known_position, *(warnings or [known_warning])[:1]]))
 
 
 def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
