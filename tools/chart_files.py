@@ -20,8 +20,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "files/components/kueue.yaml": "components/kueue/rbac.yaml",
     "files/components/monitoring.yaml": "components/monitoring/monitoring.yaml",
     "files/components/network-policy.yaml": "components/network-policy/network-policy.yaml",
-    "files/components/worker-logs.yaml": "components/worker-logs/rbac.yaml",
     "files/components/volcano.yaml": "components/volcano/rbac.yaml",
+    "files/components/worker-logs.yaml": "components/worker-logs/rbac.yaml",
 }
 """Manifest of each file of the chart."""
 

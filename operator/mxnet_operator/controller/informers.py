@@ -40,22 +40,21 @@ class WatchedJobs:
         )
 
     def states(self) -> Iterator[tuple[str, str]]:
-        """Yield namespace and state of each cached job."""
-        for key in self.cache:
-            if (job := self.cache.get(key)) is not None:
-                yield key.partition("/")[0], job.state
+        """Return namespace and state of each cached job."""
+        return ((job.key.partition("/")[0], job.state) for job in self._jobs())
 
     def epochs(self) -> Iterator[tuple[str, int]]:
-        """Yield key and epoch of each cached job whose training is known to be somewhere."""
-        for key in self.cache:
-            if (job := self.cache.get(key)) is not None and job.epoch is not None:
-                yield key, job.epoch
+        """Return key and epoch of each cached job whose training is known to be somewhere."""
+        return ((job.key, job.epoch) for job in self._jobs() if job.epoch is not None)
 
     @property
     def keys(self) -> list[str]:
         """Keys of all cached jobs, the new ones first."""
-        jobs = sorted(filter(None, map(self.cache.get, self.cache)), key=lambda job: bool(job.state))
+        jobs = sorted(self._jobs(), key=lambda job: bool(job.state))
         return [self._kind.job_key(job.key) for job in jobs]
+
+    def _jobs(self) -> Iterator[JobRecord]:
+        return filter(None, map(self.cache.get, self.cache))
 
 
 class WatchedChildren:

@@ -95,7 +95,6 @@ def _suspended(state: JobState) -> Reads | Effects:
         restarting_pods=(),
         started_replicas={},
         fewer_replicas={},
-        progress="",
         started_scope="",
         start_time=None,
     )

@@ -21,7 +21,7 @@ from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import Observed, PodView
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
-from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
 
 LOOK_EVERY: Final = 120.0
 """Seconds that a job runs before its log is read, and between two times."""
@@ -37,7 +37,7 @@ LIMIT: Final = 1 << 16
 LAST_LINES: Final[Params] = {"container": names.CONTAINER, "tailLines": 50, "limitBytes": LIMIT}
 """Lines with which an epoch ends (its metrics, its time, a checkpoint), and speeds in the next one."""
 LAST_LINE: Final[Params] = {"container": names.CONTAINER, "tailLines": 1, "limitBytes": 1 << 12}
-"""What is read again where the lines are long: the limit cuts off their end."""
+"""What says where a worker stands, also where the lines before are long: a limit cuts off their end."""
 
 log = logging.getLogger(__name__)
 
@@ -105,37 +105,48 @@ class LogReader(JobReader):
 
         The progress stays as it is where it stands, and where its last lines have none.
         """
-        training = await self._read(job, first, look.first_epoch)
-        look.first_epoch = training.first_epoch
+        training = await self._training(job, first, look)
         if not training.stall:
             return LogView(progress=progress_of(training, job.status.progress))
         stalls = {label(first): training.stall}
         for worker in sorted(workers, key=by_index)[:MOST_WORKERS]:
             if worker is not first:
-                stalls[label(worker)] = (await self._read(job, worker)).stall
+                stalls[label(worker)] = await self._stall(job, worker)
         return LogView(gang_stall(stalls), job.status.progress)
 
-    async def _read(self, job: MXJob, worker: PodView, first_epoch: int | None = None) -> TrainingLog:
+    async def _training(self, job: MXJob, worker: PodView, look: _Look) -> TrainingLog:
         training = TrainingLog()
-        training.first_epoch = first_epoch
+        training.first_epoch = look.first_epoch
         spec = with_defaults(job).spec.mx_replica_specs.get(names.WORKER)
         containers = None if spec is None else spec.template["spec"].get("containers")
         training.epochs_wanted = epochs_asked_for(names.main_container(containers))
-        if worker.phase == "Running":
-            path = PODS.path(job.metadata.namespace, worker.name, "log")
-            lines = await self._client.get_bytes(path, LAST_LINES)
-            if len(lines) >= LIMIT:
-                lines += b"\n" + await self._client.get_bytes(path, LAST_LINE)
-            for line in lines.decode("utf-8", "replace").splitlines():
-                training.take(line)
+        lines = await self._read(job, worker, LAST_LINES)
+        if len(lines) >= LIMIT:
+            lines += b"\n" + await self._read(job, worker, LAST_LINE)
+        for line in _lines(lines):
+            training.take(line)
+        look.first_epoch = training.first_epoch
         return training
+
+    async def _stall(self, job: MXJob, worker: PodView) -> str:
+        if worker.phase != "Running":
+            return ""
+        *_, last = ["", *_lines(await self._read(job, worker, LAST_LINE))]
+        return stall_in(last)
+
+    async def _read(self, job: MXJob, worker: PodView, which: Params) -> bytes:
+        return await self._client.get_bytes(PODS.path(job.metadata.namespace, worker.name, "log"), which)
+
+
+def _lines(text: bytes) -> list[str]:
+    return text.decode("utf-8", "replace").splitlines()
 
 
 def progress_of(training: TrainingLog, known: str) -> str:
     """Return the position and a warning by a log's last lines; where these have none, the known ones of the attempt."""
     known_position, _, known_warning = known.partition(". ")
-    warnings = [each.rstrip(".") for each in training.warnings]
-    return ". ".join(filter(None, [training.where() or known_position, *(warnings or [known_warning])[:1]]))
+    warning = next(iter(training.warnings), known_warning).rstrip(".")
+    return ". ".join(filter(None, [training.where() or known_position, warning]))
 
 
 def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
