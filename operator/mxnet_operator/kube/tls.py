@@ -7,8 +7,8 @@ import ssl
 class PromptTls(ssl.SSLObject):
     """TLS connection that closes without waiting for the other side to do so: an `SSLContext.sslobject_class`.
 
-    The wait would outlive the event loop where a request is cancelled at its end, or where a server stops before its
-    idle clients, and leave the socket open.
+    The wait would outlive an event loop that ends just after a request was cancelled, or before a server's idle clients
+    do. It would leave the socket open.
     """
 
     def unwrap(self) -> None:
