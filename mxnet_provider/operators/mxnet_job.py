@@ -42,8 +42,10 @@ from mxnet_provider.options import (
     LogOptions,
     Propagation,
     WaitOptions,
+    exit_codes,
     in_seconds,
     limit_in_seconds,
+    require_result_from,
     whole_seconds,
 )
 
@@ -233,9 +235,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
-        self.skip_on_exit_code = skip_on_exit_code
+        self.skip_on_exit_code = exit_codes(skip_on_exit_code)
         self.durable = durable
         self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
+        require_result_from(result_from)
         self.result_from = result_from
         self.lease = in_seconds("lease", lease)
         self.poll_interval = in_seconds("poll_interval", poll_interval)
@@ -550,7 +553,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             lease=None if ours.lease is None else ours.lease.seconds,
             reattached_at=ours.reattached_at,
         )
-        ours.is_let_go = True
+        ours.hand_over()
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
     def _check_again(self, context: "Context", ours: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
