@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from mxnet_provider.job.job_ref import JobRef
 
 
+_OF_AN_ASSET: Final = ("name", "namespace", "uid", "result", "files")
+"""Parts of the returned value that an asset's event has as its `extra`."""
 _OUT_OF_TIME: Final = "the execution_timeout of its task is over"
 
 
@@ -606,6 +608,9 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         if files is not None:
             self.log.info("Files: %s.", ", ".join(files) or NOTHING_KEPT)
         returned: dict[str, Any] = storable(ended.summary)
+        for outlet in self.outlets or ():  # who looks at an asset's event wants to know which job it is of
+            about = {name: returned.get(name) for name in _OF_AN_ASSET}
+            context["outlet_events"][outlet].extra.update(about)
         return returned
 
     def _call_back(self, name: str, context: "Context", **what: Any) -> None:
