@@ -331,7 +331,7 @@ def test_a_decorated_function_returns_the_command_of_a_job(world):
         wrong = MXNetCmdDecoratedOperator(python_callable=lambda returned=returned: returned, **given)
         with pytest.raises(TypeError, match="must return the command as a list of strings"):
             world.start(wrong).result()
-    with pytest.raises(TypeError, match="args: @task.mxnet_cmd runs what its function returns"):
+    with pytest.raises(TypeError, match=r"args: @task.mxnet_cmd runs what its function returns"):
         MXNetCmdDecoratedOperator(python_callable=train, args=["--epochs"], **given)
 
 
