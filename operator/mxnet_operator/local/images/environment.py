@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mxnet_operator.local.claims import open_lock, try_lock
+from mxnet_operator.local.images import python2
 from mxnet_operator.local.images.day import can_be_fetched, day_options, no_python
 from mxnet_operator.local.images.lock import Lock
 from mxnet_operator.local.images.uv_process import (
@@ -141,14 +142,11 @@ class Environment:
         interpreter = await find_interpreter(self.lock.python, self.root)
         progress.stage("environment", str(interpreter))
         command: list[str | Path] = [
-            uv_program(),
-            "venv",
-            "--no-project",
-            "--no-progress",
-            "--python",
-            interpreter,
+            *(uv_program(), "venv", "--no-project", "--no-progress", "--python", interpreter),
             self.root / "venv",
         ]
+        if self.lock.python == python2.PYTHON2:
+            command = python2.make_environment(interpreter, self.root / "venv")
         ended = await run(command, cwd=self.root, held=[held])
         if ended.code != 0:
             raise build_error("The virtual environment can't be made", ended, self.root.parent)
@@ -161,7 +159,11 @@ class Environment:
             self.root / "requirements.txt",
             *day,
         ]
-        ended = await run(command, cwd=self.root, on_line=progress.line, held=[held])
+        variables = {}
+        if self.lock.python == python2.PYTHON2:
+            command = python2.install(self.python, self.root / "requirements.txt")
+            variables = python2.pip_variables()
+        ended = await run(command, cwd=self.root, on_line=progress.line, held=[held], variables=variables)
         if ended.code != 0:
             raise build_error("The image's packages can't be installed", ended, self.root.parent)
 

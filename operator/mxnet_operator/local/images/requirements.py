@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mxnet_operator.local.images import python2
 from mxnet_operator.local.images.day import ONLY_BINARY, DayImage, MXNetRequirement, day_options
 from mxnet_operator.local.images.environment import find_interpreter
 from mxnet_operator.local.images.lock import Lock, is_lock, parse_lock, read_lock
@@ -126,7 +127,10 @@ class Addition:
                     *("--generate-hashes", "--python", interpreter, "--output-file", made, asked),
                     *self._options(),
                 ]
-                ended = await run(command, cwd=self.cache)
+                if self.start.python == python2.PYTHON2 and self.start.day is not None:
+                    ended = await python2.resolve(asked, made, self.start.day, interpreter, self.cache)
+                else:
+                    ended = await run(command, cwd=self.cache)
                 if ended.code != 0:
                     raise self._error(ended)
                 day = f"# as of: {self.start.day}\n" if self.start.day else ""
