@@ -14,7 +14,7 @@ import mxnet_operator
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile
-from mxnet_operator.cli.running.images import EnvironmentOptions, image_name
+from mxnet_operator.cli.running.images import EnvironmentOptions, image_name, image_store
 
 _PROGRAMS: Final = frozenset({"python", "python3", "bash", "sh"})
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
@@ -76,7 +76,9 @@ def needs_image(
     """Build the error for a cluster other than the local one; with `write` the folder gets a Dockerfile."""
     image = f"REGISTRY/{image_name(script.folder)}:1"
     if write:
-        written = write_dockerfile(script.folder, script.command, packages, environment, gpus=gpus)
+        with image_store() as store:
+            base = environment.base(store, script.folder, packages, gpus=gpus)
+        written = write_dockerfile(script.folder, script.command, packages, base)
         say(f"Dockerfile {'written' if written else 'found, and left as it is'}: {script.folder / 'Dockerfile'}")
     folder, base = shlex.quote(str(script.folder)), shlex.quote(str(_IMAGES))
     again = shlex.join(_with_image(sys.argv[1:], image))

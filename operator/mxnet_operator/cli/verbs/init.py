@@ -103,8 +103,11 @@ def init(
         raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
     environment = EnvironmentOptions(as_of, python, mxnet)
     with image_store() as store:
-        added = store.add(name, script.folder, environment.base(store, script.folder) if environment.given() else None)
-    on = f"; the image has the packages of {added.base}" if added.base else ""
+        from mxnet_operator.local.images import DayImage  # noqa: PLC0415
+
+        base = environment.base(store, script.folder)
+        store.add(name, script.folder, base if environment.given() else None)
+    on = f"; the image has the packages of {base}" if DayImage.parse(base) else ""
     dag_id = prefix.replace("-", "_")
     texts = {
         _MANIFEST: f"# Written by `mxjob init`{on}.\n{dump_all([job])}",
@@ -114,7 +117,7 @@ def init(
     }
     for file, text in texts.items():
         _say_written(script.folder / file, _write(script.folder / file, text))
-    _say_written(script.folder / "Dockerfile", write_dockerfile(script.folder, script.command, [], environment))
+    _say_written(script.folder / "Dockerfile", write_dockerfile(script.folder, script.command, [], base))
     folder = shlex.quote(str(script.folder))
     say(f"the local cluster has the folder as the image {name}; then:")
     say(f"  mxjob run -f {shlex.quote(str(script.folder / _MANIFEST))}")

@@ -15,6 +15,10 @@ from mxnet_operator.local.images.lock import Lock, is_lock, parse_lock, read_loc
 from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, build_error, run, uv_program
 
 _PINNED: Final = re.compile(r"\b([A-Za-z0-9][A-Za-z0-9._-]*)==(\d[^\s,;]*?)(?=[.,]?(?:\s|$))")
+_HIDDEN: Final = re.compile(
+    r"`([\w.-]+)` was filtered by `exclude-newer`[^`]*?(?:published at (\d{4}-\d\d-\d\d)[^`]*)?Consider"
+)
+"""Hint of uv at a package that is only there after the day, and when its index says that."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -163,29 +167,36 @@ class Addition:
     def _error(self, ended: Ended) -> ImageError:
         asked = ", ".join(line for line, _ in self.requirements.lines) or str(self.start)
         text = " ".join(" ".join(ended.lines).split())
-        if "No solution found" not in text or "network was disabled" in text or "missing an upload date" in text:
+        if "No solution found" not in text or "network was disabled" in text:
             return build_error(f"The packages can't be added to {self.base} ({asked})", ended, self.cache.parent)
-        shown = "\n".join(f"    {line}" for line in ended.lines if line.strip())
-        sources = " and ".join(dict.fromkeys(source for _, source in self.requirements.lines)) or "--as-of"
+        shown = "\n".join(f"    {line}" for line in ended.lines if line.strip() and not _HIDDEN.search(line))
+        sources = " and ".join(dict.fromkeys(source for _, source in self.requirements.lines))
+        other = f"ask for versions that fit in {sources}, or for any: the name alone" if sources else "another day"
         return BuildError(
-            f"These packages can't be added to {self.base} ({asked}):\n{shown}\n"
-            f"{self._cause(text)}: ask for versions that fit in {sources}, or for any: the name alone."
+            f"These packages can't be added to {self.base} ({asked}):\n{shown}\n{self._cause(text)} {other}."
         )
 
     def _cause(self, text: str) -> str:
         """Return in words what of the base is in the way."""
         if isinstance(self.start, DayImage):
-            return f"{self.base} has {self.start}. A later day is --as-of, another Python --python; else"
+            hidden = dict(_HIDDEN.findall(text))
+            if "" in hidden.values():
+                return (
+                    f"The index doesn't say when {min(hidden)} was uploaded, so that nothing of {self.start.day} can be"
+                    " chosen. Use an index with these times, such as PyPI (UV_DEFAULT_INDEX), or"
+                )
+            if hidden:
+                name, day = max(hidden.items(), key=lambda each: each[1])
+                then = f": --as-of {day}" if "requested version" in text else ". A later day is --as-of"
+                return f"The {name} that is asked for was uploaded after {self.start.day}{then}; or"
+            return f"The image has {self.start}. Others are --as-of and --python; or"
         pins = {name.lower(): version for name, version in _PINNED.findall(text)}
         causes = [f"{name} {version}" for name, version in pins.items() if self.start.pins.get(name) == version]
         has_mxnet = any(name.startswith("mxnet") for name in self.start.pins)
         is_numpy = any(each.startswith("numpy ") for each in causes)
         reason = ", the newest that MXNet 1.9.1 can be imported with" if has_mxnet and is_numpy else ""
-        return (
-            f"{self.base} needs {' and '.join(causes)}{reason}"
-            if causes
-            else f"{self.base} runs Python {self.start.python}"
-        )
+        needed = f"needs {' and '.join(causes)}{reason}" if causes else f"runs Python {self.start.python}"
+        return f"{self.base} {needed}:"
 
 
 def _check(line: str, source: str) -> None:
