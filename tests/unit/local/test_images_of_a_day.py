@@ -23,7 +23,7 @@ NAMED = (
     (None, None, "1.5.1", None, ALL, "1.5.1-py3.7-2020-02-20"),
     (None, None, "1.5", None, ALL, "1.5.1-py3.7-2020-02-20"),
     (None, "3.11", "1.5.1", None, ALL, "1.5.1-py3.11-2022-12-31"),
-    (None, "2.7", None, None, ALL, "1.7.0-py2.7-2021-03-20"),
+    (None, "2.7", None, None, ALL, "1.5.1-py2.7-2020-02-20"),
     (None, "3.6", None, "mxnet<1.3", ALL, "1.2.1-py3.6-2018-09-11"),
     (None, None, None, "mxnet-cu90mkl==1.5.0.post1", ALL, "1.5.0-py3.7-2019-09-29"),
     (None, None, None, "mxnet_mkl ~= 1.5.0 ; python_version > '3'", ALL, "1.5.1-py3.7-2020-02-20"),

@@ -30,7 +30,7 @@ class Release:
 _UP_TO_36: Final = ("3.6", "2.7")
 _UP_TO_37: Final = ("3.6", "3.7", "2.7")
 _OF_2019: Final = ("3.7", "3.6", "3.8", "3.9", "3.10", "3.11", "2.7")
-_OF_2020: Final = ("3.8", "3.7", "3.9", "3.6", "2.7")
+_OF_2020: Final = ("3.8", "3.7", "3.9", "3.6")
 _OF_2021: Final = ("3.8", "3.9", "3.7", "3.10", "3.6", "3.11")
 # numpy 1.20 changed what MXNet 1.6 and 1.7 override, 1.24 removed `np.bool`.
 RELEASES: Final = (
@@ -78,6 +78,20 @@ _FETCHED: Final = ("3.8", "3.9", "3.10", "3.11")
 _BESIDE: Final = ("scipy", "scikit-learn", "requests", "graphviz")
 ONLY_BINARY: Final = ("mxnet", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose newest version without a wheel is passed over: building them takes compilers and minutes."""
+
+_OLD_PANDAS: Final = {
+    "numpy>=1.7.0": "0.19.2 0.20.0 0.20.1 0.20.2 0.20.3",
+    "numpy>=1.9.0": "0.21.0 0.21.1 0.22.0 0.23.0 0.23.1 0.23.2 0.23.3 0.23.4",
+    "numpy>=1.12.0": "0.24.0 0.24.1 0.24.2",
+}
+UV_SETTINGS: Final = "dependency-metadata = [\n{}]\n".format(
+    "".join(
+        f'  {{name = "pandas", version = "{version}", requires-dist = ["{numpy}", "python-dateutil>=2.5", "pytz"]}},\n'
+        for numpy, versions in _OLD_PANDAS.items()
+        for version in versions.split()
+    )
+)
+"""Settings of uv with the requirements of pandas before 0.25, whose `pytz (>=2011k)` uv can't read."""
 
 _CUDA_11: Final = (
     "nvidia-cublas-cu11",

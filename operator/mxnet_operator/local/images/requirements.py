@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mxnet_operator.local.images import python2
-from mxnet_operator.local.images.day import ONLY_BINARY, DayImage, MXNetRequirement, day_options
+from mxnet_operator.local.images.day import ONLY_BINARY, UV_SETTINGS, DayImage, MXNetRequirement, day_options
 from mxnet_operator.local.images.environment import find_interpreter
 from mxnet_operator.local.images.lock import Lock, is_lock, parse_lock, read_lock
 from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, build_error, run, uv_program
@@ -124,6 +124,9 @@ class Addition:
             draft = self.file.with_suffix(f".{os.getpid()}.tmp")
             asked, made = draft.with_suffix(".in"), draft.with_suffix(".out")
             asked.write_text(self._input, "utf-8")
+            settings = draft.with_suffix(".toml")
+            settings.write_text(UV_SETTINGS, "utf-8")
+            settings.replace(self.cache / "uv.toml")
             try:
                 interpreter = await find_interpreter(self.start.python, self.cache)
                 command: list[str | Path] = [
