@@ -84,14 +84,17 @@ _OLD_PANDAS: Final = {
     "numpy>=1.9.0": "0.21.0 0.21.1 0.22.0 0.23.0 0.23.1 0.23.2 0.23.3 0.23.4",
     "numpy>=1.12.0": "0.24.0 0.24.1 0.24.2",
 }
-UV_SETTINGS: Final = "dependency-metadata = [\n{}]\n".format(
+UV_SETTINGS: Final = "[tool.uv]\ndependency-metadata = [\n{}]\n".format(
     "".join(
         f'  {{name = "pandas", version = "{version}", requires-dist = ["{numpy}", "python-dateutil>=2.5", "pytz"]}},\n'
         for numpy, versions in _OLD_PANDAS.items()
         for version in versions.split()
     )
 )
-"""Settings of uv with the requirements of pandas before 0.25, whose `pytz (>=2011k)` uv can't read."""
+"""pyproject.toml with the requirements of pandas before 0.25, whose `pytz (>=2011k)` uv can't read.
+
+uv takes it from its working directory, also in the folder of a project, and reads the user's settings beside it.
+"""
 
 _CUDA_11: Final = (
     "nvidia-cublas-cu11",

@@ -126,7 +126,7 @@ class Addition:
             asked.write_text(self._input, "utf-8")
             settings = draft.with_suffix(".toml")
             settings.write_text(UV_SETTINGS, "utf-8")
-            settings.replace(self.cache / "uv.toml")
+            settings.replace(self.cache / "pyproject.toml")
             try:
                 interpreter = await find_interpreter(self.start.python, self.cache)
                 command: list[str | Path] = [
