@@ -136,7 +136,7 @@ endif
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.
 	@$(UV_LOCK) --upgrade pyproject.toml --all-extras --group dev -o requirements/dev.txt
-	@echo 'uv>=0.7' | $(UV_LOCK) --upgrade - -o requirements/uv.txt
+	@echo 'uv>=0.9' | $(UV_LOCK) --upgrade - -o requirements/uv.txt
 	@$(UV_LOCK) --upgrade -c requirements/dev.txt pyproject.toml --extra controller -o requirements/controller.txt
 	@echo 'hatchling>=1.27' | $(UV_LOCK) --upgrade -c requirements/dev.txt - -o requirements/build.txt
 	@echo 'cyclonedx-bom>=7' | $(UV_LOCK) --upgrade - -o requirements/sbom.txt

@@ -237,7 +237,7 @@ def test_the_bar_follows_the_mebibytes_of_what_is_downloaded():
 
 def test_the_mxnet_image_is_locked_to_numpy_that_mxnet_imports_with(tmp_path):
     store = ImageStore(tmp_path)
-    environment = store._environment(store._packages(store.resolve(BASE_IMAGE)).lock)
+    environment = store._environment(store._packages(store.resolve(BASE_IMAGE)).start)
     assert isinstance(environment, Environment)
     assert environment.lock.python == "3.11"
     assert (environment.lock.pins["mxnet"], environment.lock.pins["numpy"]) == ("1.9.1", "1.23.5")
@@ -245,7 +245,7 @@ def test_the_mxnet_image_is_locked_to_numpy_that_mxnet_imports_with(tmp_path):
 
 def test_the_tvm_image_is_locked_to_the_pair_that_opens_a_tuning_database(tmp_path):
     store = ImageStore(tmp_path)
-    pins = store._packages(store.resolve(TVM_IMAGE)).lock.pins
+    pins = store._packages(store.resolve(TVM_IMAGE)).start.pins
     assert (pins["apache-tvm"], pins["apache-tvm-ffi"]) == ("0.27.0.post1", "0.1.14.post1")
     assert "xgboost" not in pins
 

@@ -210,7 +210,7 @@ def test_the_command_that_the_message_gives_does_add_the_image(store, folder, tm
 
 
 def test_the_libraries_of_nvidias_wheels_are_where_the_loader_is_to_look(store):
-    environment = store._environment(store._packages(store.resolve(GPU_IMAGE)).lock)
+    environment = store._environment(store._packages(store.resolve(GPU_IMAGE)).start)
     assert environment.library_path() == ""
     folders = [environment.root / f"venv/lib/python3.11/site-packages/nvidia/{name}/lib" for name in ("cudnn", "nccl")]
     for folder in folders:

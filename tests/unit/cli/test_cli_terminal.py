@@ -152,6 +152,7 @@ def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
         ("local", "image", "add"): [[ARGUMENT, ARGUMENT], ["mine:1", ARGUMENT]],
         ("local", "image", "list"): [[ARGUMENT]],
         ("local", "image", "remove"): [[ARGUMENT]],
+        ("local", "image", "show"): [[ARGUMENT]],
         ("local", "image", "build"): [[ARGUMENT]],
     }
 

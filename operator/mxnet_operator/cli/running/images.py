@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, extra_needed
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import message_console, say
 
 if TYPE_CHECKING:
@@ -61,19 +63,68 @@ def build_image(store: "ImageStore", image: "Image") -> None:
         asyncio.run(store.ensure(image, report))
 
 
-def add_folder(folder: Path, packages: Sequence[str], *, gpus: bool, build: bool) -> str:
+AsOfOption = Annotated[
+    str | None,
+    option(
+        "--as-of",
+        metavar="DAY",
+        help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then.",
+    ),
+]
+PythonOption = Annotated[
+    str | None, option("--python", metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's.")
+]
+MXNetOption = Annotated[
+    str | None,
+    option("--mxnet", metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """Environment of a script as written on the command line: a day, a Python, an MXNet."""
+
+    as_of: str | None = None
+    python: str | None = None
+    mxnet: str | None = None
+
+    def given(self) -> str:
+        """Return the options that were given, for messages; empty for none."""
+        given = {"--as-of": self.as_of, "--python": self.python, "--mxnet": self.mxnet}
+        return " ".join(f"{flag} {value}" for flag, value in given.items() if value is not None)
+
+    def base(self, store: "ImageStore", folder: Path, packages: Sequence[str] = (), *, gpus: bool = False) -> str:
+        """Choose the MXNet image for a folder; say what is in it, unless it is today's.
+
+        Raises:
+            ImageError: an option is wrong, or there is no such MXNet or Python.
+        """
+        from mxnet_operator.local.images import DayImage, Wanted, parse_day  # noqa: PLC0415
+
+        day = None if self.as_of is None else parse_day(self.as_of)
+        base, asked = store.choose_base(folder, packages, Wanted(day, self.python, self.mxnet, gpus))
+        found = DayImage.parse(base)
+        if found is not None:
+            say(f"{found}" + (f" (the requirements ask for {asked})" if asked else ""))
+        return base
+
+
+def add_folder(
+    folder: Path, packages: Sequence[str], environment: EnvironmentOptions, *, gpus: bool, build: bool
+) -> str:
     """Make an image of a folder for the local cluster and return its name; say what is in it.
 
-    Its base has MXNet for CPUs, or for `gpus`. With `build` its environment is built too.
+    Its MXNet is for CPUs, or for `gpus`. With `build` its environment is built too.
 
     Raises:
         CommandError: the folder is too large or can't be read, or its packages can't be had.
     """
     with image_store() as store:
-        from mxnet_operator.local.images import BASE_IMAGE, GPU_IMAGE, take_snapshot  # noqa: PLC0415
+        from mxnet_operator.local.images import take_snapshot  # noqa: PLC0415
 
         snapshot = take_snapshot(folder)
-        image = store.add_snapshot(snapshot, image_name(folder), GPU_IMAGE if gpus else BASE_IMAGE, packages)
+        base = environment.base(store, folder, packages, gpus=gpus)
+        image = store.add_snapshot(snapshot, image_name(folder), base, packages)
         out = ", ".join(snapshot.left_out[:_SHOWN]) + (", ..." if len(snapshot.left_out) > _SHOWN else "")
         left_out = f"; left out by {snapshot.rules}: {out}" if out else ""
         files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
@@ -81,6 +132,8 @@ def add_folder(folder: Path, packages: Sequence[str], *, gpus: bool, build: bool
         if build and not store.ready(image):
             say("building its Python environment, which is kept (MXNet is some 50 MB the first time)")
             build_image(store, image)
+            if store.lock_file(image) is not None:
+                say(f"its packages, with hashes: {store.lock_file(image)}")
         return image.name
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 import mxnet_operator
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.images import image_name
+from mxnet_operator.cli.running.dockerfile import write_dockerfile
+from mxnet_operator.cli.running.images import EnvironmentOptions, image_name, image_store
 
 _PROGRAMS: Final = frozenset({"python", "python3", "bash", "sh"})
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
@@ -22,6 +23,7 @@ _SHOWN: Final = 5
 _STEM_LENGTH: Final = 30
 _IMAGES: Final = Path(mxnet_operator.__file__).parent / "local" / "images"
 """Folder of the Dockerfiles of the built-in images."""
+_BUILT_ON: Final = "mxjob/mxnet:1.9.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +69,25 @@ class Script:
             return cls(folder, ("bash", name, *words[1:]))
         return cls(folder, with_python([name if first.endswith(".py") else f"./{name}", *words[1:]]))
 
-    def write_dockerfile(self, packages: Sequence[str]) -> bool:
-        """Write a Dockerfile of the folder unless it has one; returns whether it was written.
 
-        Raises:
-            CommandError: it can't be written.
-        """
-        try:
-            with (self.folder / "Dockerfile").open("x", encoding="utf-8") as file:
-                file.write(_dockerfile(self, packages))
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise CommandError(f"{self.folder / 'Dockerfile'}: {error.strerror or error}") from error
-        return True
-
-
-def needs_image(script: Script, packages: Sequence[str], *, write: bool) -> CommandError:
+def needs_image(
+    script: Script, packages: Sequence[str], environment: EnvironmentOptions, *, gpus: bool, write: bool
+) -> CommandError:
     """Build the error for a cluster other than the local one; with `write` the folder gets a Dockerfile."""
     image = f"REGISTRY/{image_name(script.folder)}:1"
     if write:
-        written = script.write_dockerfile(packages)
+        with image_store() as store:
+            base = environment.base(store, script.folder, packages, gpus=gpus)
+        written = write_dockerfile(script.folder, script.command, packages, base)
         say(f"Dockerfile {'written' if written else 'found, and left as it is'}: {script.folder / 'Dockerfile'}")
     folder, base = shlex.quote(str(script.folder)), shlex.quote(str(_IMAGES))
     again = shlex.join(_with_image(sys.argv[1:], image))
+    text = (script.folder / "Dockerfile").read_text("utf-8", "replace") if write else _BUILT_ON
+    first = f"  docker build -t {_BUILT_ON} -f {base}/mxnet-1.9.1.Dockerfile {base}\n" if _BUILT_ON in text else ""
     return CommandError(
         "this cluster needs an image with the script, from a registry that it reads",
         hint="build one, push it, and run it (REGISTRY is yours):\n"
-        f"  docker build -t mxjob/mxnet:1.9.1 -f {base}/mxnet-1.9.1.Dockerfile {base}\n"
+        f"{first}"
         f"  docker build -t {image} {folder}\n"
         f"  docker push {image}\n"
         f"  mxjob {again}\n"
@@ -132,38 +125,6 @@ def job_prefix(command: Sequence[str]) -> str:
     script = next((word for word in command if word.endswith(".py")), "")
     stem = re.sub("[^a-z0-9]+", "-", Path(script).stem.lower())[:_STEM_LENGTH].strip("-")
     return stem if stem[:1].isalpha() else "train"
-
-
-def _dockerfile(script: Script, packages: Sequence[str]) -> str:
-    requirements = script.folder / "requirements.txt"
-    added = list(packages)
-    lines = [
-        "# Image of this folder for MXJobs, written by `mxjob run`; change it as you like.",
-        "FROM mxjob/mxnet:1.9.1",
-        "WORKDIR /workspace",
-    ]
-    is_lock = requirements.is_file() and "--hash=" in requirements.read_text("utf-8", "replace")
-    if is_lock:
-        lines += ["COPY requirements.txt .", "RUN pip install --no-cache-dir --require-hashes -r requirements.txt"]
-    elif requirements.is_file():
-        lines += ["COPY requirements.txt ."]
-        added = ["-r", "requirements.txt", *added]
-    if added:
-        lines += [
-            "# The packages that MXNet needs keep their versions.",
-            "RUN pip freeze >/tmp/base.txt && pip install --no-cache-dir -c /tmp/base.txt "
-            + shlex.join(added)
-            + ' && python -c "import mxnet"',
-        ]
-    words = ", ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' for word in script.command)
-    lines += [
-        "COPY . .",
-        "# Scripts write where they run.",
-        "RUN chown -R 65532:65532 /workspace",
-        "USER 65532:65532",
-        f"CMD [{words}]",
-    ]
-    return "\n".join([*lines, ""])
 
 
 def _with_image(words: Sequence[str], image: str) -> list[str]:

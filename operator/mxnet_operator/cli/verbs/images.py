@@ -1,15 +1,24 @@
 """`mxjob local image`: images of the local cluster."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_line
-from mxnet_operator.cli.running.images import build_image, complete_image, image_store
+from mxnet_operator.cli.running.images import (
+    AsOfOption,
+    EnvironmentOptions,
+    MXNetOption,
+    PythonOption,
+    build_image,
+    complete_image,
+    image_store,
+)
 
 if TYPE_CHECKING:
     from mxnet_operator.local.images import Image, ImageStore
@@ -31,6 +40,7 @@ NameArgument = Annotated[
 
 @app.command()
 def add(
+    *,
     name: NameArgument,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the files of its working directory.")],
     base: Annotated[
@@ -40,12 +50,20 @@ def add(
             help="Image whose packages it uses, as mxjob/tvm:0.27; default: MXNet, or a locked requirements.txt.",
         ),
     ] = None,
+    as_of: AsOfOption = None,
+    python: PythonOption = None,
+    mxnet: MXNetOption = None,
 ) -> None:
     """Add a folder as an image, or change the folder of an added image.
 
     The packages of a requirements.txt in it are added to those of the base when the image is built.
     """
+    environment = EnvironmentOptions(as_of, python, mxnet)
+    if base is not None and environment.given():
+        raise CommandError(f"--base and {environment.given()} both choose the packages: give one", code=Exit.USAGE)
     with image_store() as store:
+        if environment.given():
+            base = environment.base(store, folder)
         image = store.add(name, folder, base)
         say(f"image {image.name}: {image}")
 
@@ -59,6 +77,16 @@ def list_images() -> None:
         for image in images:
             built = "ready    " if _ready(store, image) else "not built"
             write_line(f"{image.name:<{width}}  {built}  {image}")
+
+
+@app.command()
+def show(name: NameArgument) -> None:
+    """Print the locked requirements of an image: its Python, its packages, and the hashes of their files."""
+    with image_store() as store:
+        image = store.resolve(name)
+        if image is None:
+            raise CommandError(store.how_to_add(name))
+        write_line(asyncio.run(store.lock(image)).text.rstrip("\n"))
 
 
 @app.command()

@@ -13,7 +13,16 @@ from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.images import complete_image, image_name, image_store
+from mxnet_operator.cli.running.dockerfile import write_dockerfile
+from mxnet_operator.cli.running.images import (
+    AsOfOption,
+    EnvironmentOptions,
+    MXNetOption,
+    PythonOption,
+    complete_image,
+    image_name,
+    image_store,
+)
 from mxnet_operator.cli.running.script import Script, job_prefix
 from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
 
@@ -60,6 +69,7 @@ spec:
 
 
 def init(
+    *,
     words: Annotated[
         list[str], typer.Argument(metavar="SCRIPT [-- ARGUMENTS...]", help="Python script and its arguments.")
     ],
@@ -72,6 +82,9 @@ def init(
             autocompletion=complete_image,
         ),
     ] = None,
+    as_of: AsOfOption = None,
+    python: PythonOption = None,
+    mxnet: MXNetOption = None,
 ) -> None:
     """Write mxjob.yaml, an Airflow DAG, an Argo Workflow and a Dockerfile for the folder of a script.
 
@@ -88,18 +101,23 @@ def init(
     job["metadata"]["generateName"] = f"{prefix}-"
     if problems := submission_errors(job):
         raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
+    environment = EnvironmentOptions(as_of, python, mxnet)
     with image_store() as store:
-        store.add(name, script.folder)
+        from mxnet_operator.local.images import DayImage  # noqa: PLC0415
+
+        base = environment.base(store, script.folder)
+        store.add(name, script.folder, base if environment.given() else None)
+    on = f"; the image has the packages of {base}" if DayImage.parse(base) else ""
     dag_id = prefix.replace("-", "_")
     texts = {
-        _MANIFEST: f"# Written by `mxjob init`.\n{dump_all([job])}",
+        _MANIFEST: f"# Written by `mxjob init`{on}.\n{dump_all([job])}",
         _DAG: _DAG_TEXT.format(manifest=_MANIFEST, dag_id=dag_id),
         _WORKFLOW: _WORKFLOW_TEXT.format(manifest=_MANIFEST, workflow=_WORKFLOW, prefix=prefix)
         + "".join(_parameters(name, script.command, workers)),
     }
     for file, text in texts.items():
         _say_written(script.folder / file, _write(script.folder / file, text))
-    _say_written(script.folder / "Dockerfile", script.write_dockerfile([]))
+    _say_written(script.folder / "Dockerfile", write_dockerfile(script.folder, script.command, [], base))
     folder = shlex.quote(str(script.folder))
     say(f"the local cluster has the folder as the image {name}; then:")
     say(f"  mxjob run -f {shlex.quote(str(script.folder / _MANIFEST))}")

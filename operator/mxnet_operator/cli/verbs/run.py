@@ -24,7 +24,7 @@ from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
-from mxnet_operator.cli.running.images import add_folder
+from mxnet_operator.cli.running.images import AsOfOption, EnvironmentOptions, MXNetOption, PythonOption, add_folder
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
@@ -74,6 +74,8 @@ EXAMPLES = """
 
   mxjob run train.py --pip pandas --output out
 
+  mxjob run train.py --as-of 2019-12
+
   mxjob run -f examples/digits/mxjob.yaml --report report.html
 
   mxjob run train.py --image registry.example.com/digits:1.0 --workers 2 -- --kv-store dist_sync
@@ -122,6 +124,9 @@ def run(
     name: NameOption = None,
     image: ImageOption = None,
     pip: PipOption = None,
+    as_of: AsOfOption = None,
+    python: PythonOption = None,
+    mxnet: MXNetOption = None,
     workers: WorkersOption = None,
     servers: ServersOption = None,
     gpus_per_worker: GpusOption = None,
@@ -263,10 +268,12 @@ def run(
     output_in_claim = output is not None and not uses_local(target)
     if dry_run_format is not None and not dry_run:
         raise CommandError(f"-o {dry_run_format} is the format of --dry-run", code=Exit.USAGE)
-    if pip and (image is not None or file is not None):
+    environment = EnvironmentOptions(as_of, python, mxnet)
+    if (pip or environment.given()) and (image is not None or file is not None):
+        what = "--pip adds packages to" if pip else f"{environment.given()} chooses"
         raise CommandError(
-            "--pip adds packages to the image of a script's folder: it can't be combined with --image or -f",
-            hint="install them in the image",
+            f"{what} the image of a script's folder: it can't be combined with --image or -f",
+            hint="install them in the image" if pip else f"mxjob local image add NAME FOLDER {environment.given()}",
             code=Exit.USAGE,
         )
     if resume and file is None and not mounts and not volumes:
@@ -282,7 +289,7 @@ def run(
             code=Exit.USAGE,
         )
     if dry_run:
-        described = _with_folder(described, file, target, pip or [], build=False)
+        described = _with_folder(described, file, target, pip or [], environment, build=False)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         write_line(dump_all([*objects, with_output_folders(job) if output_in_claim else job]).rstrip("\n"))
         return
@@ -293,7 +300,7 @@ def run(
     record.begin()
     with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
         has_folder = file is None and image is None
-        described = _with_folder(described, file, target, pip or [], build=True)
+        described = _with_folder(described, file, target, pip or [], environment, build=True)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         if output_in_claim:
             job = with_output_folders(job)
@@ -323,7 +330,13 @@ def run(
 
 
 def _with_folder(
-    described: JobOptions, file: str | None, target: Target, packages: list[str], *, build: bool
+    described: JobOptions,
+    file: str | None,
+    target: Target,
+    packages: list[str],
+    environment: EnvironmentOptions,
+    *,
+    build: bool,
 ) -> JobOptions:
     """Give a script without an image one of its folder; `build` it, unless nothing is to run.
 
@@ -338,8 +351,9 @@ def _with_folder(
     if target.context is not None or not is_local:
         credentials_of(target)  # a context that doesn't exist is the mistake to name
     if not is_local:
-        raise needs_image(script, packages, write=build)
-    image = add_folder(script.folder, packages, gpus=bool(described.gpus_per_worker), build=build)
+        raise needs_image(script, packages, environment, gpus=bool(described.gpus_per_worker), write=build)
+    gpus = bool(described.gpus_per_worker)
+    image = add_folder(script.folder, packages, environment, gpus=gpus, build=build)
     return dataclasses.replace(described, image=image, command=list(script.command))
 
 

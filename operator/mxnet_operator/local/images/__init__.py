@@ -1,5 +1,6 @@
 """Images of the local cluster: virtual environments built by uv from a lock, and folders of files."""
 
+from mxnet_operator.local.images.day import DayImage, Wanted, parse_day
 from mxnet_operator.local.images.folder import Start
 from mxnet_operator.local.images.snapshot import Snapshot, take_snapshot
 from mxnet_operator.local.images.store import (
@@ -19,12 +20,15 @@ __all__ = [
     "TVM_IMAGE",
     "BuildError",
     "BuildProgress",
+    "DayImage",
     "Image",
     "ImageError",
     "ImageStore",
     "ReadyImage",
     "Snapshot",
     "Start",
+    "Wanted",
     "normalised",
+    "parse_day",
     "take_snapshot",
 ]

@@ -5,11 +5,14 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mxnet_operator.local.claims import open_lock, try_lock
+from mxnet_operator.local.images import python2
+from mxnet_operator.local.images.day import can_be_fetched, day_options, no_python
 from mxnet_operator.local.images.lock import Lock
 from mxnet_operator.local.images.uv_process import (
     BuildError,
@@ -17,6 +20,7 @@ from mxnet_operator.local.images.uv_process import (
     ImageError,
     ProgressReader,
     build_error,
+    clean_environment,
     run,
     uv_program,
 )
@@ -28,32 +32,41 @@ async def find_interpreter(version: str, cwd: Path) -> Path:
     Raises:
         ImageError: there is none and none can be fetched; the message says what to install.
     """
-    if _is_own(version):
-        return Path(getattr(sys, "_base_executable", sys.executable))
-    find = [
-        uv_program(),
-        "python",
-        "find",
-        "--no-project",
-        "--system",
-        "--no-python-downloads",
-        "--no-progress",
-        version,
-    ]
-    found = await run(find, cwd=cwd)
-    if found.code == 0:
-        return Path(found.lines[-1])
+    found = await asyncio.to_thread(installed_interpreter, version)
+    if found is not None:
+        return found
+    if not can_be_fetched(version):
+        raise no_python((version,), "The image")
     install = [uv_program(), "python", "install", "--no-progress", version]
     fetched = await run(install, cwd=cwd)
-    if fetched.code == 0:
-        found = await run(find, cwd=cwd)
-        if found.code == 0:
-            return Path(found.lines[-1])
+    if fetched.code == 0 and (found := await asyncio.to_thread(installed_interpreter, version)) is not None:
+        return found
     what = (
         f"Python {version}, which the image needs, isn't on this machine and can't be fetched. Install it so that "
         f"`python{version}` is on PATH (apt, dnf, pyenv and conda have it)"
     )
     raise build_error(what, fetched, cwd)
+
+
+def installed_interpreter(version: str) -> Path | None:
+    """Find an interpreter of this version on this machine, also one of pyenv's that its shims don't offer.
+
+    Blocks for the moment that uv takes.
+    """
+    if _is_own(version):
+        return Path(getattr(sys, "_base_executable", sys.executable))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()
+    folders = [os.environ.get("PATH", ""), *map(str, sorted(pyenv.glob(f"versions/{version}*/bin")))]
+    if version.startswith("2."):  # uv knows Python 3 only
+        paths = (shutil.which(f"python{version}", path=each) for each in reversed(folders))
+        return next((Path(each) for each in paths if each), None)
+    find = (*(uv_program(), "python", "find", "--no-project", "--system"), "--no-python-downloads", version)
+    for path in folders:
+        variables = clean_environment(os.environ) | {"PATH": path}
+        done = subprocess.run(find, check=False, capture_output=True, text=True, env=variables)
+        if done.returncode == 0:
+            return Path(done.stdout.strip())
+    return None
 
 
 def _is_own(version: str) -> bool:
@@ -129,25 +142,28 @@ class Environment:
         interpreter = await find_interpreter(self.lock.python, self.root)
         progress.stage("environment", str(interpreter))
         command: list[str | Path] = [
-            uv_program(),
-            "venv",
-            "--no-project",
-            "--no-progress",
-            "--python",
-            interpreter,
+            *(uv_program(), "venv", "--no-project", "--no-progress", "--python", interpreter),
             self.root / "venv",
         ]
+        if self.lock.python == python2.PYTHON2:
+            command = python2.make_environment(interpreter, self.root / "venv")
         ended = await run(command, cwd=self.root, held=[held])
         if ended.code != 0:
             raise build_error("The virtual environment can't be made", ended, self.root.parent)
 
     async def _install(self, progress: ProgressReader, held: int) -> None:
         progress.stage("download", f"{len(self.lock.pins)} packages")
+        day: list[str] = [] if self.lock.day is None else day_options(self.lock.day, list(self.lock.pins))
         command: list[str | Path] = [
             *(uv_program(), "pip", "sync", "--require-hashes", "--no-progress", "--python", self.python),
             self.root / "requirements.txt",
+            *day,
         ]
-        ended = await run(command, cwd=self.root, on_line=progress.line, held=[held])
+        variables = {}
+        if self.lock.python == python2.PYTHON2:
+            command = python2.install(self.python, self.root / "requirements.txt")
+            variables = python2.pip_variables()
+        ended = await run(command, cwd=self.root, on_line=progress.line, held=[held], variables=variables)
         if ended.code != 0:
             raise build_error("The image's packages can't be installed", ended, self.root.parent)
 

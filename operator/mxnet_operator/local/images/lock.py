@@ -3,11 +3,13 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from mxnet_operator.local.images.uv_process import ImageError
 
 _PYTHON = re.compile(r"#\s*python:\s*(\d+\.\d+(?:\.\d+)?)\s*$")
+_DAY = re.compile(r"#\s*as of:\s*(\d{4}-\d\d-\d\d)\s*$")
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*==\s*(?P<version>[^\s;\\]+)")
 # Options that change where packages come from are the user's business; those that name other files would hide
 # part of the lock from its own hash.
@@ -18,12 +20,14 @@ _REFUSED_OPTION = re.compile(r"-(?:r|c|e|-requirement|-constraint|-editable)\b")
 class Lock:
     """Requirements file with exact versions and hashes.
 
-    `pins` maps the name of each distribution, in lower case, to its version.
+    `pins` maps the name of each distribution, in lower case, to its version; `day` is the one that it was resolved as
+    of, which what builds its packages keeps to.
     """
 
     text: str
     python: str
     pins: dict[str, str]
+    day: date | None = None
 
     @property
     def key(self) -> str:
@@ -73,7 +77,8 @@ def parse_lock(text: str, source: str) -> Lock:
         pins[match["name"].lower()] = match["version"]
     if not pins:
         raise ImageError(f"{source} lists no packages. {how_to_lock(source)}")
-    return Lock(text, python, pins)
+    day = next((match[1] for line in _head(text) if (match := _DAY.match(line))), None)
+    return Lock(text, python, pins, date.fromisoformat(day) if day else None)
 
 
 def read_lock(path: Path) -> Lock:

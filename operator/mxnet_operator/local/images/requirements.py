@@ -1,4 +1,4 @@
-"""Packages added to those of a base image: plain requirements, resolved by uv into one lock with the base's pins."""
+"""Packages added to those of a base image: plain requirements, resolved into one lock with what the base needs."""
 
 import hashlib
 import os
@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mxnet_operator.local.images import python2
+from mxnet_operator.local.images.day import ONLY_BINARY, UV_SETTINGS, DayImage, MXNetRequirement, day_options
 from mxnet_operator.local.images.environment import find_interpreter
 from mxnet_operator.local.images.lock import Lock, is_lock, parse_lock, read_lock
 from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, build_error, run, uv_program
 
 _PINNED: Final = re.compile(r"\b([A-Za-z0-9][A-Za-z0-9._-]*)==(\d[^\s,;]*?)(?=[.,]?(?:\s|$))")
+_HIDDEN: Final = re.compile(
+    r"`([\w.-]+)` was filtered by `exclude-newer`[^`]*?(?:published at (\d{4}-\d\d-\d\d)[^`]*)?Consider"
+)
+"""Hint of uv at a package that is only there after the day, and when its index says that."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_MXNET: Final = re.compile(r"mxnet(?![\w.-])", re.IGNORECASE)
-_OTHER_MXNET: Final = re.compile(r"mxnet[-_.](mkl|native|cu\d+(mkl)?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +27,29 @@ class Requirements:
     """Requirement lines as in a requirements.txt, each with the place that it comes from for messages."""
 
     lines: tuple[tuple[str, str], ...] = ()
+    mxnet: MXNetRequirement | None = None
+    """The first of them that is MXNet's: an image has one build of it, which is chosen and not added."""
 
     @classmethod
     def parse(cls, texts: Sequence[str], source: str) -> "Requirements":
         """Read requirement lines.
 
         Raises:
-            ImageError: a line is an option, a path or a URL, or another build of MXNet.
+            ImageError: a line is an option, a path or a URL.
         """
         found = []
+        mxnet = None
         for text in texts:
             line = re.sub(r"(^|\s)#.*$", "", text).strip()
             if line:
                 _check(line, source)
-                found.append((line, source))
-        return cls(tuple(found))
+                own = MXNetRequirement.parse(line)
+                mxnet = mxnet or own
+                found += [] if own else [(line, source)]
+        return cls(tuple(found), mxnet)
 
     def __add__(self, other: "Requirements") -> "Requirements":
-        return Requirements(self.lines + other.lines)
+        return Requirements(self.lines + other.lines, self.mxnet or other.mxnet)
 
 
 def read_plain(path: Path) -> Requirements | None:
@@ -60,58 +69,82 @@ def read_plain(path: Path) -> Requirements | None:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Requirements on top of the lock of the image `base`; `cache` keeps the result by its content."""
+    """Requirements on top of the image `base`, a lock or an image of a day; `cache` keeps the result by its content."""
 
     base: str
-    lock: Lock
+    start: Lock | DayImage
     requirements: Requirements
     cache: Path
 
     @property
     def _input(self) -> str:
-        pins = [f"{name}=={version}" for name, version in self.lock.pins.items()]
-        # `mxnet` is fulfilled by the image's MXNet for GPUs, beside which it would be installed over its files.
-        asked = [line for line, _ in self.requirements.lines if "mxnet" in self.lock.pins or not _MXNET.match(line)]
-        return "\n".join([*pins, *asked, ""])
+        if isinstance(self.start, DayImage):
+            own = list(self.start.requirements)
+        else:
+            own = [f"{name}=={version}" for name, version in self.start.pins.items()]
+        if self.requirements.mxnet is not None and self._mxnet is None:
+            own.append(self.requirements.mxnet.text)
+        return "\n".join([*own, *(line for line, _ in self.requirements.lines), ""])
 
     @property
-    def _file(self) -> Path:
-        key = hashlib.sha256(f"{self.lock.text}\0{self._input}".encode()).hexdigest()[:16]
+    def _mxnet(self) -> str | None:
+        """Version of the base's MXNet, in whichever build; None where it has none."""
+        pins = {"mxnet": self.start.mxnet} if isinstance(self.start, DayImage) else self.start.pins
+        return next((pins[each] for each in pins if each.startswith("mxnet")), None)
+
+    @property
+    def file(self) -> Path:
+        """Where the lock is kept."""
+        start = self.start.text if isinstance(self.start, Lock) else str(self.start)
+        key = hashlib.sha256(f"{start}\0{self._input}".encode()).hexdigest()[:16]
         return self.cache / f"{key}.txt"
 
     def resolved(self) -> Lock | None:
         """Return the lock, if it was made before; the base's where nothing is added."""
-        if not self.requirements.lines:
-            return self.lock
-        return read_lock(self._file) if self._file.exists() else None
+        self._check_mxnet()
+        if (
+            isinstance(self.start, Lock)
+            and not self.requirements.lines
+            and (self.requirements.mxnet is None or self._mxnet is not None)
+        ):
+            return self.start
+        return read_lock(self.file) if self.file.exists() else None
 
     async def resolve(self) -> Lock:
         """Return the lock; make it with uv unless it was made before.
 
         Raises:
-            BuildError: the requirements contradict the base's pins, or can't be had for its Python.
+            BuildError: the requirements contradict what the base needs, or can't be had for its Python.
             ImageError: they can't be resolved now.
         """
         if (known := self.resolved()) is not None:
             return known
         try:
             self.cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = self._file.with_suffix(f".{os.getpid()}.tmp")
+            draft = self.file.with_suffix(f".{os.getpid()}.tmp")
             asked, made = draft.with_suffix(".in"), draft.with_suffix(".out")
             asked.write_text(self._input, "utf-8")
+            settings = draft.with_suffix(".toml")
+            settings.write_text(UV_SETTINGS, "utf-8")
+            settings.replace(self.cache / "pyproject.toml")
             try:
-                interpreter = await find_interpreter(self.lock.python, self.cache)
+                interpreter = await find_interpreter(self.start.python, self.cache)
                 command: list[str | Path] = [
                     *(uv_program(), "pip", "compile", "--no-progress", "--no-header", "--no-annotate", "--quiet"),
                     *("--generate-hashes", "--python", interpreter, "--output-file", made, asked),
+                    *self._options(),
                 ]
-                ended = await run(command, cwd=self.cache)
+                if self.start.python == python2.PYTHON2 and self.start.day is not None:
+                    ended = await python2.resolve(asked, made, self.start.day, interpreter, self.cache)
+                else:
+                    ended = await run(command, cwd=self.cache)
                 if ended.code != 0:
                     raise self._error(ended)
-                text = f"# python: {self.lock.python}\n{made.read_text('utf-8')}"
+                day = f"# as of: {self.start.day}\n" if self.start.day else ""
+                text = f"# python: {self.start.python}\n{day}{made.read_text('utf-8')}"
                 lock = parse_lock(text, "the resolved requirements")
                 draft.write_text(text, "utf-8")
-                draft.replace(self._file)
+                draft.replace(self.file)
                 return lock
             finally:
                 for each in (asked, made, draft):
@@ -119,29 +152,58 @@ class Addition:
         except OSError as error:
             raise ImageError(f"The requirements can't be resolved in {self.cache}: {error}") from error
 
+    def _options(self) -> list[str]:
+        if not isinstance(self.start, DayImage):
+            return []
+        names = [match[0] for line in self.start.requirements if (match := _NAME.match(line))]
+        return [*day_options(self.start.day, names), *(f"--only-binary={each}" for each in ONLY_BINARY)]
+
+    def _check_mxnet(self) -> None:
+        """Reject a requirement of an MXNet that the base doesn't have: that of the requirements chooses the base."""
+        asked = self.requirements.mxnet
+        if asked is not None and self._mxnet is not None and not asked.matches(self._mxnet):
+            raise BuildError(
+                f"The requirements ask for {asked.text}, and {self.base} has MXNet {self._mxnet}: add the image again"
+                " without a base, and it gets that MXNet."
+            )
+
     def _error(self, ended: Ended) -> ImageError:
-        asked = ", ".join(line for line, _ in self.requirements.lines)
+        asked = ", ".join(line for line, _ in self.requirements.lines) or str(self.start)
         text = " ".join(" ".join(ended.lines).split())
-        pins = {name.lower(): version for name, version in _PINNED.findall(text)}
-        causes = [f"{name} {version}" for name, version in pins.items() if self.lock.pins.get(name) == version]
         if "No solution found" not in text or "network was disabled" in text:
             return build_error(f"The packages can't be added to {self.base} ({asked})", ended, self.cache.parent)
-        shown = "\n".join(f"    {line}" for line in ended.lines if line.strip())
-        cause = f"{self.base} needs {' and '.join(causes)}" if causes else f"{self.base} runs Python {self.lock.python}"
+        shown = "\n".join(f"    {line}" for line in ended.lines if line.strip() and not _HIDDEN.search(line))
         sources = " and ".join(dict.fromkeys(source for _, source in self.requirements.lines))
+        other = f"ask for versions that fit in {sources}, or for any: the name alone" if sources else "another day"
         return BuildError(
-            f"These packages can't be added to {self.base} ({asked}):\n{shown}\n"
-            f"{cause}{self._reason(causes)}: ask for versions that fit in {sources}, or for any: the name alone."
+            f"These packages can't be added to {self.base} ({asked}):\n{shown}\n{self._cause(text)} {other}."
         )
 
-    def _reason(self, causes: Sequence[str]) -> str:
-        has_mxnet = any(name.startswith("mxnet") for name in self.lock.pins)
+    def _cause(self, text: str) -> str:
+        """Return in words what of the base is in the way."""
+        if isinstance(self.start, DayImage):
+            hidden = dict(_HIDDEN.findall(text))
+            if "" in hidden.values():
+                return (
+                    f"The index doesn't say when {min(hidden)} was uploaded, so that nothing of {self.start.day} can be"
+                    " chosen. Use an index with these times, such as PyPI (UV_DEFAULT_INDEX), or"
+                )
+            if hidden:
+                name, day = max(hidden.items(), key=lambda each: each[1])
+                then = f": --as-of {day}" if "requested version" in text else ". A later day is --as-of"
+                return f"The {name} that is asked for was uploaded after {self.start.day}{then}; or"
+            return f"The image has {self.start}. Others are --as-of and --python; or"
+        pins = {name.lower(): version for name, version in _PINNED.findall(text)}
+        causes = [f"{name} {version}" for name, version in pins.items() if self.start.pins.get(name) == version]
+        has_mxnet = any(name.startswith("mxnet") for name in self.start.pins)
         is_numpy = any(each.startswith("numpy ") for each in causes)
-        return ", the newest that MXNet 1.9.1 can be imported with" if has_mxnet and is_numpy else ""
+        reason = ", the newest that MXNet 1.9.1 can be imported with" if has_mxnet and is_numpy else ""
+        needed = f"needs {' and '.join(causes)}{reason}" if causes else f"runs Python {self.start.python}"
+        return f"{self.base} {needed}:"
 
 
 def _check(line: str, source: str) -> None:
-    """Reject a line that names no package of an index, or would overwrite the image's MXNet."""
+    """Reject a line that names no package of an index."""
     if line.startswith("-"):
         raise ImageError(
             f"{source}: `{line}` is an option, which can't be added to an image: list the packages themselves. An index"
@@ -152,9 +214,4 @@ def _check(line: str, source: str) -> None:
         raise ImageError(
             f"{source}: `{line}` isn't a package of an index. Copy its source beside the script instead, or install it"
             " in an image of your own."
-        )
-    if _OTHER_MXNET.fullmatch(name[0]):
-        raise ImageError(
-            f"{source}: `{line}` is another build of MXNet, which the image has already: delete the line. The MXNet for"
-            " GPUs is in the image mxjob/mxnet:1.9.1-cu112."
         )

@@ -12,7 +12,8 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.local.claims import lock, open_lock
-from mxnet_operator.local.images.environment import Environment
+from mxnet_operator.local.images.day import DayImage, Wanted, choose
+from mxnet_operator.local.images.environment import Environment, installed_interpreter
 from mxnet_operator.local.images.folder import Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
 from mxnet_operator.local.images.requirements import Addition, Requirements, read_plain
@@ -113,6 +114,10 @@ _BUILT_IN: Final = {
     GPU_IMAGE: Path(__file__).with_name("mxnet-1.9.1-cu112.txt"),
     TVM_IMAGE: Path(__file__).with_name("tvm-0.27.txt"),
 }
+_MXNET: Final = "1.9.1"
+_PYTHON: Final = "3.11"
+"""MXNet and Python of `BASE_IMAGE`."""
+_ANY: Final = Wanted()
 _LOCK_NAME: Final = "requirements.txt"
 _SNAPSHOT_PREFIX: Final = "run/"
 KEPT_SNAPSHOTS: Final = 20
@@ -168,11 +173,33 @@ class ImageStore:
         self._environments: dict[str, Environment] = {}
         """By the key of their lock; each remembers a build that failed for good."""
 
+    def choose_base(self, folder: Path, packages: Sequence[str] = (), wanted: Wanted = _ANY) -> tuple[str, str]:
+        """Choose the MXNet image for a folder: what is wanted, what its requirements name, or else `BASE_IMAGE`.
+
+        Returns its name, and the requirement of MXNet.
+
+        Raises:
+            ImageError: there is no such MXNet or Python, or the folder's requirements.txt is a lock and another
+                environment is wanted.
+        """
+        own = folder / _LOCK_NAME
+        plain = read_plain(own)
+        if wanted and plain is None and own.exists():
+            raise ImageError(
+                f"{own} is a lock, which is the whole environment: --as-of, --python and --mxnet need none."
+            )
+        pin = ((plain or Requirements()) + Requirements.parse(packages, "--pip")).mxnet
+        is_of_today = wanted.day is None and wanted.python in {None, _PYTHON} and wanted.mxnet in {None, _MXNET}
+        if is_of_today and (pin is None or pin.matches(_MXNET)):
+            return GPU_IMAGE if wanted.gpus else BASE_IMAGE, ""
+        image = choose(wanted, pin, lambda python: installed_interpreter(python) is not None)
+        return image.name, pin.text if pin else ""
+
     def add(self, name: str, folder: Path, base: str | None = None) -> Image:
         """Add a folder as an image, or change the folder of an added image.
 
         The packages are those of `base`, else of the folder's own locked requirements.txt, else those of
-        `BASE_IMAGE`; a requirements.txt that is no lock is added to them. Of `base` only the packages are taken, not
+        `choose_base`; a requirements.txt that is no lock is added to them. Of `base` only the packages are taken, not
         its files.
 
         Raises:
@@ -201,7 +228,7 @@ class ImageStore:
         reference, folder = f"{_SNAPSHOT_PREFIX}{name}:{digest}", self._snapshots / f"{name}-{digest}"
         snapshot.copy(folder)
         os.utime(folder)
-        own = None if self._base(reference, folder, None) is None else base
+        own = None if _has_lock(folder) else base
         entry = Entry(str(folder), own, tuple(packages))
         dropped: list[Path] = []
 
@@ -251,7 +278,8 @@ class ImageStore:
             reference = normalised(name)
         except ImageError:
             return None
-        return next((image for image in self.list() if image.name == reference), None)
+        known = next((image for image in self.list() if image.name == reference), None)
+        return known or (Image(reference, None, None) if DayImage.parse(reference) else None)
 
     def how_to_add(self, name: str) -> str:
         """Build the message for an unknown image."""
@@ -263,10 +291,33 @@ class ImageStore:
         near = difflib.get_close_matches(_repository(reference), map(_repository, known), n=1)
         meant = difflib.get_close_matches(reference, [name for name in known if _repository(name) in near], 1, 0)
         hint = f"Did you mean {meant[0]}? " if meant else ""
+        if _repository(reference) == _repository(BASE_IMAGE):
+            hint += "Another MXNet is named with its Python: mxjob/mxnet:1.5.1-py3.7. "
         return (
             f"The local cluster has no image {reference}; it pulls none from a registry. {hint}Add the folder that "
             f"holds the image's script with `{ADD_COMMAND} {reference} FOLDER`. Known: {', '.join(known)}."
         )
+
+    def lock_file(self, image: Image) -> Path | None:
+        """Return the file of the lock that was made for an image; None where it has one of its own or its base's."""
+        file = self._packages(image).file
+        return file if file.exists() else None
+
+    async def lock(self, image: Image) -> Lock:
+        """Return the lock of the image's packages; make it unless it was made before.
+
+        Raises:
+            ImageError: the requirements can't be resolved.
+        """
+        return await self._packages(image).resolve()
+
+    async def lock_of(self, folder: Path, packages: Sequence[str], base: str) -> Lock:
+        """Return the lock of a folder's requirements and further packages on a base, without an image of the folder.
+
+        Raises:
+            ImageError: the requirements can't be resolved.
+        """
+        return await self.lock(Image("", folder, base, tuple(packages)))
 
     def ready(self, image: Image) -> bool:
         """Whether the image's environment is built."""
@@ -286,7 +337,7 @@ class ImageStore:
         reader = ProgressReader(image.name, progress or (lambda _: None))
         packages = self._packages(image)
         if packages.resolved() is None:
-            reader.stage("resolve", ", ".join(line for line, _ in packages.requirements.lines))
+            reader.stage("resolve", ", ".join(line for line, _ in packages.requirements.lines) or str(packages.start))
         environment = self._environment(await packages.resolve())
         if not environment.complete():
             await environment.build(reader)
@@ -304,21 +355,27 @@ class ImageStore:
                 f"The folder {image.folder} of image {image.name} no longer exists. "
                 f"Add the image again with its new folder: `{ADD_COMMAND} {image.name} FOLDER`."
             )
-        known = {each.name: each for each in self.list()}
         passed = [image.name]
         added = _own_requirements(image)
         while image.base is not None:
-            if image.base not in known or image.base in passed:
+            base = self.resolve(image.base)
+            if base is None or base.name in passed:
                 raise ImageError(f"The base of image {image.name} is missing. {self.how_to_add(image.base)}")
-            image = known[image.base]
+            image = base
             passed.append(image.name)
             added = _own_requirements(image) + added
-        lock = read_lock(_BUILT_IN[image.name] if image.folder is None else image.folder / _LOCK_NAME)
-        return Addition(image.name, lock, added, self._cache / "locks")
+        start: Lock | DayImage | None
+        if image.folder is not None:
+            start = read_lock(image.folder / _LOCK_NAME)
+        elif image.name in _BUILT_IN:
+            start = read_lock(_BUILT_IN[image.name])
+        elif (start := DayImage.parse(image.name)) is None:
+            raise ImageError(self.how_to_add(image.name))
+        return Addition(image.name, start, added, self._cache / "locks")
 
     def _addable(self, name: str) -> str:
         reference = normalised(name)
-        if reference in _BUILT_IN:
+        if reference in _BUILT_IN or DayImage.parse(reference):
             raise ImageError(f"{reference} is built in; give your image another name.")
         if "@" in reference:
             raise ImageError(f"{reference} names an image by its digest, which a folder doesn't have; give it a tag.")
@@ -343,16 +400,25 @@ class ImageStore:
                 raise ImageError(f"{reference} can't be its own base.")
             read_plain(folder / _LOCK_NAME)
             return image.name
-        own = folder / _LOCK_NAME
-        if not own.exists() or read_plain(own) is not None:
-            return BASE_IMAGE
-        try:
-            read_lock(own)
-        except ImageError as error:
-            raise ImageError(
-                f"{error} Or give a base image, whose packages are then used instead of this file's."
-            ) from error
-        return None
+        return None if _has_lock(folder) else self.choose_base(folder)[0]
+
+
+def _has_lock(folder: Path) -> bool:
+    """Whether the folder brings a lock, its whole environment.
+
+    Raises:
+        ImageError: its requirements.txt is neither a lock nor plain.
+    """
+    own = folder / _LOCK_NAME
+    if not own.exists() or read_plain(own) is not None:
+        return False
+    try:
+        read_lock(own)
+    except ImageError as error:
+        raise ImageError(
+            f"{error} Or give a base image, whose packages are then used instead of this file's."
+        ) from error
+    return True
 
 
 def _own_requirements(image: Image) -> Requirements:

@@ -212,6 +212,12 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
         "This machine lacks NVIDIA's driver, which the MXNet for GPUs needs: the MXNet for CPUs is mxjob/mxnet:1.9.1.",
     ),
     (
+        r"libgfortran\.so\.3",
+        False,
+        "MXNet 0.12 needs libgfortran.so.3, which libgfortran3 of Debian 9 and Ubuntu 18.04 has. MXNet 0.11 and 1.0 "
+        "don't need it: --mxnet 1.0.0.",
+    ),
+    (
         r"libgomp\.so",
         False,
         "MXNet needs the system's OpenMP library: `apt-get install libgomp1` or `dnf install libgomp`.",
@@ -219,8 +225,8 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
     (
         r"no wheels? with a matching|no matching distribution|isn't compatible|not compatible|failed to build",
         False,
-        "There is no ready-made package for this machine and Python. MXNet 1.9.1 has them for Linux on x86-64 and "
-        "Python 3.11.",
+        "There is no ready-made package for this machine and Python. MXNet has them for Linux on x86-64; another day "
+        "(--as-of) or Python (--python) may have one of the other.",
     ),
     (
         r"permission denied|os error 13|read-only file system",

@@ -1,0 +1,118 @@
+"""Images of a day, resolved by the real index: packages of that day, and what is said where they can't be had."""
+
+import functools
+import http.server
+import os
+import threading
+
+import forked_mxjob
+import pytest
+from waiting import SECONDS
+
+from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageStore, take_snapshot
+from mxnet_operator.local.images.environment import installed_interpreter
+
+OF_2019 = "mxjob/mxnet:1.5.1-py3.7-2019-12-01"
+OF_2018 = "mxjob/mxnet:1.1.0-py3.6-2018-04-10"
+
+
+@pytest.fixture
+def store(tmp_path):
+    for python in ("3.6", "3.7"):
+        if installed_interpreter(python) is None and not os.environ.get("CI"):
+            pytest.skip(f"Python {python} isn't on this machine")
+    return ImageStore(tmp_path / "home")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "script"
+    folder.mkdir()
+    (folder / "train.py").write_text("import mxnet\n")
+    return folder
+
+
+async def test_packages_are_those_of_the_day_and_their_lock_is_kept(store, folder):
+    (folder / "requirements.txt").write_text("mxnet-cu90>=1.5  # the image's fulfils it\ngluonnlp\n")
+    lock = await store.lock_of(folder, ["pandas"], OF_2019)
+    assert (lock.python, str(lock.day)) == ("3.7", "2019-12-01")
+    of_the_day = {"mxnet": "1.5.1.post0", "numpy": "1.17.4", "pandas": "0.25.3", "gluonnlp": "0.8.1"}
+    assert lock.pins.items() >= of_the_day.items()
+    assert lock.pins.keys() >= {"scipy", "scikit-learn", "requests", "graphviz"}
+    image = store.add_snapshot(take_snapshot(folder), "script", OF_2019, ["pandas"])
+    assert store.lock_file(image).read_text() == lock.text
+
+
+async def test_pandas_whose_requirements_uv_can_not_read_is_resolved_in_the_folder_of_a_project(
+    store, folder, tmp_path
+):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "mine"\nversion = "1"\n')
+    lock = await store.lock_of(folder, ["pandas"], OF_2018)
+    assert (lock.pins["mxnet"], lock.pins["pandas"]) == ("1.1.0.post0", "0.22.0")
+
+
+async def test_a_package_of_a_later_day_is_refused_with_its_day(store, folder):
+    for asked, says in (
+        ("pandas==1.1.0", "The pandas that is asked for was uploaded after 2019-12-01: --as-of 2020-07-28; or"),
+        ("numpy>=1.19", "A later day is --as-of; or ask for versions that fit in --pip"),
+        ("mxnet==1.6.0", "ask for mxnet==1.6.0, and mxjob/mxnet:1.5.1-py3.7-2019-12-01 has MXNet 1.5.1"),
+    ):
+        with pytest.raises(BuildError) as refused:
+            await store.lock_of(folder, [asked], OF_2019)
+        assert says in str(refused.value), asked
+        assert "exclude-newer-package" not in str(refused.value)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder as an index, which has names of files and no times."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def index_without_times(tmp_path, monkeypatch):
+    project = tmp_path / "index" / "mxnet"
+    project.mkdir(parents=True)
+    (project / "mxnet-1.5.1-py2.py3-none-manylinux1_x86_64.whl").touch()
+    handler = functools.partial(Quiet, directory=str(tmp_path / "index"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{server.server_port}")
+        yield
+        server.shutdown()
+
+
+async def test_an_index_without_upload_times_is_said(store, folder, index_without_times):
+    with pytest.raises(BuildError, match=r"The index doesn't say when mxnet was uploaded.*UV_DEFAULT_INDEX"):
+        await store.lock_of(folder, [], OF_2019)
+
+
+def test_a_requirement_of_another_mxnet_chooses_the_image(store, folder):
+    for line, base in (
+        ("mxnet-cu90mkl==1.5.0", "mxjob/mxnet:1.5.0-py3.7-2019-09-29"),
+        ("mxnet<1.2", "mxjob/mxnet:1.1.0-py3.6-2018-05-20"),
+        ("mxnet>=1.5", BASE_IMAGE),
+        ("mxnet-mkl", BASE_IMAGE),
+    ):
+        (folder / "requirements.txt").write_text(f"six\n{line}\n")
+        assert store.add("mine", folder).base == base, line
+        assert store.resolve("mine").base == base
+
+
+def test_init_writes_a_dockerfile_of_the_day_with_its_lock(store, folder, tmp_path):
+    def mxjob(*words):
+        done = forked_mxjob.run(words, {**os.environ, "MXJOB_HOME": str(tmp_path / "home")}, None, SECONDS)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    done = mxjob("init", str(folder / "train.py"), "--as-of", "2019-12-01")
+    assert done.stderr.count("MXNet 1.5.1, Python 3.7, packages as of 2019-12-01\n") == 1
+    file = (folder / "Dockerfile").read_text()
+    assert "\nFROM python:3.7-slim-bookworm\n" in file
+    assert "\nRUN pip install --no-cache-dir --require-hashes -r requirements.lock\n" in file
+    lock = (folder / "requirements.lock").read_text()
+    assert lock.startswith("# python: 3.7\n# as of: 2019-12-01\n")
+    assert "\nmxnet==1.5.1.post0 \\\n    --hash=sha256:" in lock
+    assert f"; the image has the packages of {OF_2019}.\n" in (folder / "mxjob.yaml").read_text()
+    assert mxjob("local", "image", "show", "script:1.0").stdout == lock
