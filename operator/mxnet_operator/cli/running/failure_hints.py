@@ -121,7 +121,7 @@ def _also_missing(ran: FolderScript, top: str) -> list[str]:
     if ran.script.python_file is None:
         return []
     requirements = ran.script.folder / "requirements.txt"
-    lines = requirements.read_text("utf-8", "replace").splitlines() if requirements.is_file() else []
+    lines = requirements.read_text("utf-8-sig", "replace").splitlines() if requirements.is_file() else []
     there = {_project(each) for each in (*ran.packages, *lines)} | _IN_THE_IMAGE
     wanted = {PROJECTS[each] for each in imported_packages(ran.script.python_file) if each in PROJECTS and each != top}
     return sorted(each for each in wanted - {PROJECTS[top]} if _project(each) not in there)

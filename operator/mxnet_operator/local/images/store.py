@@ -199,6 +199,8 @@ class ImageStore:
         Requirements.parse(packages, "--pip")
         digest = snapshot.digest(base, *packages)
         reference, folder = f"{_SNAPSHOT_PREFIX}{name}:{digest}", self._snapshots / f"{name}-{digest}"
+        if _LOCK_NAME in snapshot.files:
+            self._base(reference, snapshot.source, None)  # refused under the user's path, with no copy left
         snapshot.copy(folder)
         os.utime(folder)
         own = None if self._base(reference, folder, None) is None else base
@@ -260,8 +262,9 @@ class ImageStore:
         except ImageError as error:
             return str(error)
         known = [image.name for image in self.list() if not image.name.startswith(_SNAPSHOT_PREFIX)]
-        near = difflib.get_close_matches(_repository(reference), map(_repository, known), n=1)
-        meant = difflib.get_close_matches(reference, [name for name in known if _repository(name) in near], 1, 0)
+        last = {name: _repository(name).rpartition("/")[2] for name in (reference, *known)}
+        near = difflib.get_close_matches(last[reference], [last[name] for name in known], n=1)
+        meant = difflib.get_close_matches(reference, [name for name in known if last[name] in near], 1, 0)
         hint = f"Did you mean {meant[0]}? " if meant else ""
         return (
             f"The local cluster has no image {reference}; it pulls none from a registry. {hint}Add the folder that "
