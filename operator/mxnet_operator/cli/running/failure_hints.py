@@ -68,8 +68,9 @@ def _has_nvidia_driver() -> bool:
 
 def trains_alone(script: Script, job: Mapping[str, Any]) -> str:
     """Return a warning where several Workers train without each other, for certain; else an empty text."""
-    worker = job["spec"]["mxReplicaSpecs"].get("Worker") or {}
-    if (worker.get("replicas") or 1) < 2 or script.file is None:
+    specs = job["spec"]["mxReplicaSpecs"]
+    worker = specs.get("Worker") or {}
+    if (worker.get("replicas") or 1) < 2 or "Scheduler" not in specs or script.file is None:
         return ""
     environment = [str(each) for one in worker["template"]["spec"]["containers"] for each in one.get("env") or ()]
     if names_distributed_kvstore(script.folder, " ".join([*script.command, *environment])):
