@@ -14,6 +14,7 @@ from rich.text import Text
 from mxnet_operator.api.installation import install_command
 from mxnet_operator.api.printable import printable
 from mxnet_operator.cli.output.terminal import drop_output, message_console, open_streams
+from mxnet_operator.cli.usage_hints import usage_hint
 
 _ClickError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """ClickException, from click or from the copy of click in newer Typer releases."""
@@ -115,7 +116,8 @@ def _wrong_usage(error: Any) -> Exit:
     """Show which option or argument is wrong; a command called without arguments has shown its help already."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ != "NoArgsIsHelpError":
-        hint = f"{context.get_usage()}\ntry: {context.command_path} --help" if context else ""
+        usage = f"{context.get_usage()}\ntry: {context.command_path} --help" if context else ""
+        hint = usage_hint(error) or usage
         show_error(CommandError(error.format_message(), hint=hint))
     return Exit.USAGE
 

@@ -1,10 +1,14 @@
 """Packages added to a base image by plain requirements: locked with its pins, or refused with the pin in the way."""
 
 import json
+import re
 
 import pytest
 
 from mxnet_operator.local.images import BASE_IMAGE, GPU_IMAGE, BuildError, ImageError, ImageStore, take_snapshot
+from mxnet_operator.local.images.lock import read_lock
+from mxnet_operator.local.images.requirements import read_plain
+from mxnet_operator.local.images.uv_process import Ended, build_error
 
 
 @pytest.fixture
@@ -68,6 +72,24 @@ def test_a_line_that_can_t_be_added_is_refused_where_the_image_is_added(store, f
         store.add_snapshot(take_snapshot(folder), "script", BASE_IMAGE, [line])
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
+def test_requirements_of_windows_are_read_as_pip_reads_them(store, folder, encoding):
+    mark = "\ufeff" if encoding == "utf-16-le" else ""
+    (folder / "requirements.txt").write_bytes(f"{mark}six\r\ntqdm # bars\r\n".encode(encoding))
+    assert [line for line, _ in read_plain(folder / "requirements.txt").lines] == ["six", "tqdm"]
+    (folder / "requirements.txt").write_bytes(
+        f"{mark}# python: 3.11\r\nsix==1.17.0 --hash=sha256:00\r\n".encode(encoding)
+    )
+    assert read_lock(folder / "requirements.txt").pins == {"six": "1.17.0"}
+
+
+def test_refused_requirements_are_named_by_the_user_s_path_and_leave_no_copy(store, folder, tmp_path):
+    (folder / "requirements.txt").write_text("six\n-r other.txt\n")
+    with pytest.raises(ImageError, match=re.escape(str(folder / "requirements.txt"))):
+        store.add_snapshot(take_snapshot(folder), "script", BASE_IMAGE, [])
+    assert not (tmp_path / "home" / "snapshots").exists()
+
+
 def test_the_mxnet_of_a_gpu_image_fulfils_a_requirement_of_mxnet(store, folder):
     (folder / "requirements.txt").write_text("mxnet\n")
     image = store.add_snapshot(take_snapshot(folder), "script", GPU_IMAGE, [])
@@ -88,3 +110,15 @@ async def test_packages_that_can_not_be_fetched_now_are_tried_again(store, folde
     with pytest.raises(ImageError, match="uv is set to stay offline") as refused:
         await store.ensure(store.add("digits", folder))
     assert not isinstance(refused.value, BuildError)
+
+
+def test_a_proxy_that_may_not_run_is_named_without_its_password(tmp_path, monkeypatch):
+    ended = Ended(2, ("error: client error (Connect)", "Connection refused (os error 111)"))
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@proxy.example:3128")
+    said = str(build_error("The packages can't be installed", ended, tmp_path))
+    assert "through the proxy of HTTPS_PROXY, http://proxy.example:3128 (is it running?)" in said
+    assert "secret" not in said
+    for name in ("HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert "The package index can't be reached. uv" in str(build_error("x", ended, tmp_path))

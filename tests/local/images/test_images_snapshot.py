@@ -1,5 +1,7 @@
 """What an image of a script's folder holds: the files, their limit, and the name that comes of their content."""
 
+import re
+
 import pytest
 
 from mxnet_operator.api.names import OUTPUT_MARK
@@ -115,3 +117,14 @@ def test_only_the_copies_used_last_are_kept(folder, tmp_path):
     assert store.resolve(made[0].name) is None
     assert store.resolve(made[-1].name) == made[-1]
     assert len(list((tmp_path / "home" / "snapshots").iterdir())) == KEPT_SNAPSHOTS
+
+
+def test_a_home_that_can_not_be_written_is_not_blamed_on_the_script_s_folder(folder, tmp_path):
+    (tmp_path / "home").touch()
+    with pytest.raises(NotADirectoryError) as refused:
+        take_snapshot(folder).copy(tmp_path / "home" / "snapshots" / "p-1")
+    assert refused.value.filename == str(tmp_path / "home" / "snapshots" / "p-1")
+    taken = take_snapshot(folder)
+    (folder / "train.py").unlink()
+    with pytest.raises(ImageError, match=re.escape(f"{folder / 'train.py'}: No such file")):
+        taken.copy(tmp_path / "other")

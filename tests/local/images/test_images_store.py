@@ -91,6 +91,10 @@ def test_a_misspelt_image_is_answered_with_the_nearest(store, name):
     assert f"Did you mean {BASE_IMAGE}? " in store.how_to_add(name)
 
 
+def test_an_image_that_only_shares_its_folder_s_name_is_not_meant(store):
+    assert "Did you mean" not in store.how_to_add("mxjob/digits:1.0")
+
+
 def test_a_malformed_name_is_unknown_and_said_to_be_malformed(store):
     assert store.resolve("Not An Image") is None
     assert "isn't the name of an image" in store.how_to_add("Not An Image")

@@ -69,8 +69,11 @@ async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["logs", "digit"], "no MXJob digit in namespace default\ndid you mean digits?"),
-        (["describe", "mxjob/digit"], "no MXJob mxjob/digit in namespace default\ndid you mean digits?"),
+        (["logs", "didgits"], "no MXJob didgits in namespace default\ndid you mean digits?"),
+        (["describe", "mxjob/digts"], "no MXJob mxjob/digts in namespace default\ndid you mean digits?"),
+        (["logs", "dig"], "no MXJob dig in namespace default\ndid you mean digits, digits-2?"),
+        (["describe", "digit"], "did you mean digits, digits-2?"),
+        (["logs", "-f", "digits", "worker-1"], "a replica is an option: mxjob logs -f digits --kubeconfig"),
         (["logs", "digits/worker-1"], "for its log: mxjob logs digits --replica worker-1"),
         (["get", "-n", "nosuch"], "there is no namespace nosuch; list all jobs: mxjob get -A"),
         (["get", "--context", "prod"], "no context prod: the contexts are test"),
@@ -78,7 +81,8 @@ async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
 )
 async def test_a_misspelt_name_is_answered_with_the_one_that_exists(tmp_path, words, said):
     async with running_server(tmp_path) as running:
-        (await running.api.post(JOBS, gang())).ok()
+        for name in ("digits", "digits-2"):
+            (await running.api.post(JOBS, gang(name=name))).ok()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

@@ -169,7 +169,7 @@ def test_options_beside_a_manifest_are_merged_over_it(run, tmp_path):
     [
         ([], "no job given"),
         (["--workers", "2"], "image: Required value: give an image, or a manifest"),
-        (["--env", "A", *COMMAND], "--env: 'A' is not NAME=VALUE"),
+        (["--node-selector", "A", *COMMAND], "--node-selector: 'A' is not NAME=VALUE"),
         (["--volume", "data", *COMMAND], "--volume: 'data' is not CLAIM:/PATH or CLAIM:/PATH:ro"),
         (["--volume", "data:/d:rw", *COMMAND], "--volume: 'data:/d:rw' is not CLAIM:/PATH"),
         (["--workers", "-1", *COMMAND], "workers: must be a whole number from 0 on"),
@@ -194,3 +194,38 @@ def test_a_dry_run_prints_the_text_of_a_variable_as_it_was_given(run):
     assert code == 0
     container = manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     assert container["env"] == [{"name": "A", "value": "\u202ex"}]
+
+
+def test_variables_come_from_files_as_docker_reads_them_from_this_shell_and_from_options(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HERE", "of this shell")
+    (tmp_path / "a.env").write_text("# comment\n\n  A=1 = one \nB='kept'\nHERE\nC=\n")
+    (tmp_path / "b.env").write_bytes("\ufeffA=2\r\nD=é\r\n".encode())
+    files = ["--env-file", str(tmp_path / "a.env"), "--env-file", str(tmp_path / "b.env")]
+    _, manifest, _ = run(*files, "--env", "B=3", "-e", "HERE", *COMMAND)
+    env = at(manifest, "spec.mxReplicaSpecs.Worker.template.spec")["containers"][0]["env"]
+    assert {each["name"]: each["value"] for each in env} == {
+        "A": "2",
+        "B": "3",
+        "HERE": "of this shell",
+        "C": "",
+        "D": "é",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--env", "GONE"], "--env: GONE has no value, and this shell doesn't export it\ngive the value: GONE=VALUE"),
+        (["--env", "=1"], "--env: '=1' is neither NAME=VALUE nor NAME"),
+        (["--env-file", "gone.env"], "--env-file gone.env: No such file or directory"),
+        (["--env-file", "bad.env"], "--env-file bad.env, line 2: 'export A=1' is neither NAME=VALUE nor NAME"),
+        (["--env-file", "binary.env"], "--env-file binary.env: not text in UTF-8"),
+    ],
+)
+def test_variables_that_can_not_be_had_are_refused(run, tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.env").write_text("B=1\nexport A=1\n")
+    (tmp_path / "binary.env").write_bytes(b"A=\xff")
+    code, _, err = run(*options, *COMMAND)
+    assert code == 2
+    assert said in err

@@ -4,13 +4,18 @@ import functools
 import json
 import re
 import shlex
+import sys
 
+import jinja2
 import pytest
 import yaml
 from typer.testing import CliRunner
 
 from mxnet_operator.api.job_formats import submission_errors
+from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.mxjob import app
+from mxnet_operator.cli.running import failure_hints
+from mxnet_operator.cli.running.script import Script
 from mxnet_operator.local.images import ImageStore
 
 OTHER_CLUSTER = {
@@ -35,6 +40,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(failure_hints, "_has_nvidia_driver", bool)
     return folder
 
 
@@ -57,6 +63,15 @@ def container(manifest, replica_type="Worker"):
         (["common/fit.py"], ["python", "common/fit.py"], "fit-"),
         (["./score.py"], ["python", "score.py"], "score-"),
         (["prepare.sh"], ["bash", "prepare.sh"], "train-"),
+        (["--", "bash", "-c", "python gone.py"], ["bash", "-c", "python gone.py"], "python-gone-"),
+        (["--", "/bin/sh", "-ec", "sh gone.sh"], ["sh", "-ec", "sh gone.sh"], "train-"),
+        (["--", "bash", "-o", "pipefail", "prepare.sh"], ["bash", "-o", "pipefail", "prepare.sh"], "train-"),
+        (["--", "python", "-m", "common.fit", "gone.py"], ["python", "-m", "common.fit", "gone.py"], "gone-"),
+        (["--", "python", "-W", "ignore", "train.py"], ["python", "-W", "ignore", "train.py"], "train-"),
+        (["--", "/usr/bin/python3", "train.py"], ["python", "train.py"], "train-"),
+        (["--", ".venv/bin/python", "train.py"], ["python", "train.py"], "train-"),
+        (["--", "python3.11", "-u", "train.py"], ["python", "-u", "train.py"], "train-"),
+        (["--", "env", "A=1", "python", "train.py"], ["env", "A=1", "python", "train.py"], "train-"),
     ],
 )
 def test_a_script_runs_in_an_image_of_the_current_folder(folder, run, words, command, name):
@@ -116,12 +131,33 @@ def test_with_an_image_a_script_runs_there_and_nothing_is_made(folder, run, tmp_
         (["-f", "train.py"], "a script needs no -f: mxjob run train.py"),
         (["notes.ipynb"], "jupyter nbconvert --to script notes.ipynb"),
         (["trian"], "mxjob run --image IMAGE -- trian"),
+        (["--", "/usr/bin/python3", "trian.py"], "did you mean train.py?"),
+        (["--", "bash", "-x", "trian.sh"], "trian.sh: there is no such file"),
+        (["--", "A=1", "python", "train.py"], "mxjob run --env A=1 -- python train.py"),
+        (
+            ["python train.py --lr 0.1", "--workers", "2"],
+            "unquote it: mxjob run --workers 2 -- python train.py --lr 0.1",
+        ),
+        (["train.py --lr '0 1'"], "unquote it: mxjob run train.py -- --lr '0 1'"),
+        (["my train.py"], "my train.py: there is no such file"),
+        (
+            ["train.py", "--epochs", "3", "--workers=2", "-n", "a", "-x"],
+            "mxjob run train.py --workers=2 -n a -- --epochs 3 -x",
+        ),
+        (["train.py", "--worker", "2"], "No such option: --worker (Possible options: --workers)"),
+        (
+            ["old.py", "--workers", "2", "--", "-x"],
+            "the script is Python 2: mxjob run old.py --workers 2 --python 2.7 -- -x",
+        ),
+        (["train.py", "--gpus-per-worker", "1"], "lacks NVIDIA's driver"),
         (["train.py", "-o", "yaml"], "-o yaml is the format of --dry-run"),
         (["train.py", "--pip", "six", "--image", "a"], "--pip adds packages to the image of a script's folder"),
         (["train.py", "--workers", "-1"], "workers: must be a whole number from 0 on"),
     ],
 )
 def test_a_mistake_is_refused_with_its_remedy_before_anything_is_made(folder, run, tmp_path, words, says):
+    if "old.py" in words:
+        (folder / "old.py").write_text("print 'a'\n")
     code, _, err = run(*words)
     assert code == 2
     assert says in err
@@ -192,6 +228,40 @@ def test_a_context_without_a_kubeconfig_is_the_mistake_that_is_named(folder, run
     assert code == 3
     assert "no context dev: no kubeconfig at ~/.kube/config" in err
     assert "without --context, mxjob uses the local cluster" in err
+
+
+def test_init_keeps_arguments_that_airflow_argo_and_docker_would_change(folder, run, monkeypatch):
+    odd = ["{{ y }}", "{% z %}", "${#a[@]}", "{{{", "a\nb", 'q"\\', "é"]
+    app(["init", "train.py", "--", *odd], standalone_mode=False)
+    text = (folder / "mxjob.yaml").read_text()
+    (line,) = (each for each in (folder / "Dockerfile").read_text().splitlines() if each.startswith("CMD "))
+    workflow = (folder / "mxjob_workflow.yaml").read_text()
+    given = {each["name"]: each["value"] for each in yaml.safe_load(workflow)["spec"]["arguments"]["parameters"]}
+    assert container(yaml.safe_load(text))["command"] == ["python", "train.py", *odd]
+    assert container(yaml.safe_load(jinja2.Template(text).render()))["command"] == ["python", "train.py", *odd]
+    assert json.loads(line.removeprefix("CMD ")) == ["python", "train.py", *odd]
+    assert json.loads(given["command"]) == ["python", "train.py", *odd]
+    assert "{{" not in given["command"]
+
+
+def test_python_2_is_not_refused_in_an_environment_of_its_time(folder, monkeypatch):
+    (folder / "old.py").write_text("print 'a'\n")
+    for options in (["--python", "2.7"], ["--as-of=2017"], ["--mxnet", "1.1.0"]):
+        monkeypatch.setattr(sys, "argv", ["mxjob", "run", "old.py", *options])
+        failure_hints.refuse_what_must_fail(Script.of(["old.py"]), needs_driver=False)
+    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "old.py", "--", "--python", "2.7"])
+    with pytest.raises(CommandError, match=r"--python 2\.7 -- --python 2\.7"):
+        failure_hints.refuse_what_must_fail(Script.of(["old.py"]), needs_driver=False)
+
+
+def test_what_runs_in_another_way_than_it_says_is_said(folder):
+    (folder / "prepare.sh").write_bytes(b"python train.py --lr 0.1\r\n")
+    assert "sed -i 's/\\r$//' prepare.sh" in Script.of(["prepare.sh"]).warnings[0]
+    assert Script.of(["bash", "prepare.sh"]).warnings == Script.of(["prepare.sh"]).warnings
+    assert (
+        Script.of([".venv/bin/python", "train.py"]).warnings[0].startswith(".venv/bin/python: the image's Python runs")
+    )
+    assert Script.of(["train.py"]).warnings == Script.of(["python", "train.py"]).warnings == []
 
 
 def test_init_writes_files_that_validate_and_keeps_those_that_exist(folder, run, tmp_path):

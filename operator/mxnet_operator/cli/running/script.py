@@ -5,21 +5,28 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import mxnet_operator
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile
+from mxnet_operator.cli.running.given_command import given_command
 from mxnet_operator.cli.running.images import EnvironmentOptions, image_name, image_store
 
-_PROGRAMS: Final = frozenset({"python", "python3", "bash", "sh"})
+_SHELLS: Final = frozenset({"bash", "sh"})
+_PYTHON: Final = re.compile(r"python[\d.]*")
+_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*=")
+_WITH_VALUE: Final = frozenset({"-W", "-X", "-o", "-O", "+O"})
+"""Options of Python and shells whose value is the next word."""
+_CODE: Final = re.compile(r"-[A-Za-z]*[cm]")
+"""Options after which no script follows: Python's `-c` and `-m`, a shell's `-c` and `-lc`."""
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
-_NO_MODULE: Final = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 _SHOWN: Final = 5
+_READ: Final = 2**20
 _STEM_LENGTH: Final = 30
 _IMAGES: Final = Path(mxnet_operator.__file__).parent / "local" / "images"
 """Folder of the Dockerfiles of the built-in images."""
@@ -28,10 +35,16 @@ _BUILT_ON: Final = "mxjob/mxnet:1.9.1"
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Command that runs in a folder: the current one, or that of a script which lies elsewhere."""
+    """Command that runs in a folder: the current one, or that of a script which lies elsewhere.
+
+    `file` is the script that the command runs; None where it runs a module, or code among its words. `interpreter` is
+    the Python of this machine that was named; `command` has the image's in its place.
+    """
 
     folder: Path
     command: tuple[str, ...]
+    file: Path | None = None
+    interpreter: str = ""
 
     @classmethod
     def of(cls, words: Sequence[str]) -> "Script":
@@ -49,12 +62,24 @@ class Script:
             raise _refused(f"{first} is a notebook", how)
         if Path(first).is_dir():
             raise _refused(f"{first} is a folder, where a script is expected", _scripts_in(Path(first), "train.py"))
-        if first in _PROGRAMS:
-            script = next((word for word in words[1:] if not word.startswith("-")), "")
+        if _VARIABLE.match(first) and len(words) > 1:
+            raise _refused(
+                f"{first} is a variable, which only a shell takes before a command",
+                f"give it as an option: {_instead(words, words[1:], '--env', first)}",
+            )
+        program = Path(first).name
+        if _PYTHON.fullmatch(program) or program in _SHELLS:
+            script = _script_of(words[1:])
             if script.endswith((".py", ".sh")) and not Path(script).is_file():
                 raise _no_script(script)
+            file = here / script if script and Path(script).is_file() else None
+            named = first not in {"python", "python3"} and program not in _SHELLS
+            return cls(here, ("python" if named else program, *words[1:]), file, first if named else "")
+        if program == "env":
             return cls(here, tuple(words))
         if not Path(first).is_file():
+            if len(words) == 1 and (unquoted := _unquoted(first)):
+                raise _refused(f"{first!r} is one word", f"unquote it: {_instead(words, unquoted)}")
             if first.endswith((".py", ".sh")):
                 raise _no_script(first)
             raise _refused(
@@ -66,8 +91,26 @@ class Script:
         is_below = path.is_relative_to(here) and str(here) not in {here.anchor, os.path.expanduser("~")}  # noqa: PTH111 - there may be no home
         folder, name = (here, str(path.relative_to(here))) if is_below else (path.parent, path.name)
         if first.endswith(".sh"):
-            return cls(folder, ("bash", name, *words[1:]))
-        return cls(folder, with_python([name if first.endswith(".py") else f"./{name}", *words[1:]]))
+            return cls(folder, ("bash", name, *words[1:]), path)
+        return cls(folder, with_python([name if first.endswith(".py") else f"./{name}", *words[1:]]), path)
+
+    @property
+    def python_file(self) -> Path | None:
+        """The script, if Python runs it."""
+        return self.file if self.command[0].startswith("python") else None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What runs in another way than its words say."""
+        found = []
+        if self.interpreter:
+            what = "the image's Python runs instead, with the packages of requirements.txt and --pip"
+            found.append(f"{self.interpreter}: {what}")
+        if self.file is not None and self.python_file is None and _has_windows_line_ends(self.file):
+            name = shlex.quote(os.path.relpath(self.file))
+            what = "line ends of Windows, which a shell takes for a part of the last word"
+            found.append(f"{name} has {what}; without them: sed -i 's/\\r$//' {name}")
+        return found
 
 
 def needs_image(
@@ -81,7 +124,7 @@ def needs_image(
         written = write_dockerfile(script.folder, script.command, packages, base)
         say(f"Dockerfile {'written' if written else 'found, and left as it is'}: {script.folder / 'Dockerfile'}")
     folder, base = shlex.quote(str(script.folder)), shlex.quote(str(_IMAGES))
-    again = shlex.join(_with_image(sys.argv[1:], image))
+    again = given_command("--image", image, without="--dry-run")
     text = (script.folder / "Dockerfile").read_text("utf-8", "replace") if write else _BUILT_ON
     first = f"  docker build -t {_BUILT_ON} -f {base}/mxnet-1.9.1.Dockerfile {base}\n" if _BUILT_ON in text else ""
     return CommandError(
@@ -90,7 +133,7 @@ def needs_image(
         f"{first}"
         f"  docker build -t {image} {folder}\n"
         f"  docker push {image}\n"
-        f"  mxjob {again}\n"
+        f"  {again}\n"
         "or run it on this machine: mxjob local up --detach; KUBECONFIG=$(mxjob local kubeconfig) mxjob run ...",
         code=Exit.USAGE,
     )
@@ -101,25 +144,6 @@ def with_python(words: Sequence[str]) -> tuple[str, ...]:
     return ("python", *words) if words and words[0].endswith(".py") else tuple(words)
 
 
-def missing_package(message: str) -> str:
-    """Return a hint at the package that a failed script couldn't import; empty where that isn't why it failed."""
-    found = _NO_MODULE.search(message)
-    return f"{found[1]} isn't in the image; if it is a package of an index, add it: --pip {found[1]}" if found else ""
-
-
-def path_in_code(message: str, job: Mapping[str, Any]) -> str:
-    """Return a hint at a mount path that a failed script has in its code; empty where that isn't why it failed.
-
-    The local cluster puts folders in the place of mount paths in arguments and variables only.
-    """
-    specs = [spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values()]
-    mounts = (mount for spec in specs for each in spec["containers"] for mount in each.get("volumeMounts") or ())
-    for path in {mount["mountPath"] for mount in mounts}:
-        if "No such file" in message and re.search(rf"""['"]{re.escape(path)}[/'"]""", message):
-            return f"the local cluster replaces {path} in arguments and variables, not in the script: pass it after --"
-    return ""
-
-
 def job_prefix(command: Sequence[str]) -> str:
     """Return the first part of the name of a job that has none: the script's name, or `train`."""
     script = next((word for word in command if word.endswith(".py")), "")
@@ -127,11 +151,48 @@ def job_prefix(command: Sequence[str]) -> str:
     return stem if stem[:1].isalpha() else "train"
 
 
-def _with_image(words: Sequence[str], image: str) -> list[str]:
-    """Return the words of this command with an image, before a `--`."""
-    kept = [word for word in words if word != "--dry-run"]
-    end = kept.index("--") if "--" in kept else len(kept)
-    return [*kept[:end], "--image", image, *kept[end:]]
+def _script_of(words: Sequence[str]) -> str:
+    """Return the script among the words after Python or a shell; empty where they have code, a module or none."""
+    left = iter(words)
+    for word in left:
+        if _CODE.fullmatch(word):
+            return ""
+        if word in _WITH_VALUE:
+            next(left, "")
+        elif not word.startswith(("-", "+")):
+            return word
+    return ""
+
+
+def _has_windows_line_ends(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return b"\r\n" in file.read(_READ)
+    except OSError:
+        return False
+
+
+def _unquoted(text: str) -> list[str]:
+    """Return the words of a whole command that was quoted; empty where it is none."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return []
+    is_command = len(words) > 1 and (
+        _PYTHON.fullmatch(Path(words[0]).name)
+        or Path(words[0]).name in _SHELLS
+        or _VARIABLE.match(words[0])
+        or Path(words[0]).is_file()
+    )
+    return words if is_command else []
+
+
+def _instead(words: Sequence[str], meant: Sequence[str], *options: str) -> str:
+    """Return the command that the user typed, with other words for the script and its arguments."""
+    own = [word for word in sys.argv[1:] if word not in {*words, "--"}]
+    arguments = ["--", *meant[1:]] if meant[1:] else []
+    script = [meant[0], *arguments] if meant[0].endswith((".py", ".sh")) else ["--", *meant]
+    return shlex.join(["mxjob", *own, *options, *script])
 
 
 def _no_script(name: str) -> CommandError:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Job = dict[str, Any]
 
+_SHOWN: Final = 5
 _REPLICA: Final = re.compile(rf"(?:{'|'.join(REPLICA_TYPES)})-\d+", re.IGNORECASE)
 
 
@@ -54,18 +55,22 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
             code=Exit.USAGE,
         )
     if not found:
-        raise job_not_found(namespace, name, await _nearest(client, namespace, bare))
+        raise job_not_found(namespace, name, await _meant(client, namespace, bare))
     return found[0]
 
 
-async def _nearest(client: "Client", namespace: str, name: str) -> str:
-    """Return the name of the job that was probably meant; empty where there is none, or the jobs can't be listed."""
+async def _meant(client: "Client", namespace: str, name: str) -> list[str]:
+    """Return the names of the jobs that may be meant: those that begin so, else one that is like it.
+
+    None where there are none, or the jobs can't be listed.
+    """
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     with contextlib.suppress(KubeError):
         known = [job["metadata"]["name"] for job in await stored_jobs(client, namespace, {})]
-        return next(iter(difflib.get_close_matches(name, known, n=1)), "")
-    return ""
+        begin_so = sorted(each for each in known if each.startswith(name))
+        return begin_so or difflib.get_close_matches(name, known, n=1)
+    return []
 
 
 async def namespace_missing(client: "Client", namespace: str) -> bool:
@@ -78,9 +83,10 @@ async def namespace_missing(client: "Client", namespace: str) -> bool:
         return False
 
 
-def job_not_found(namespace: str, name: str, meant: str = "") -> CommandError:
-    """Build the error for a job that doesn't exist; `meant` is the name of one that does."""
-    hint = f"did you mean {meant}?" if meant else "list all jobs: mxjob get -A"
+def job_not_found(namespace: str, name: str, meant: Sequence[str] = ()) -> CommandError:
+    """Build the error for a job that doesn't exist; `meant` are the names of some that do."""
+    shown = ", ".join(meant[:_SHOWN]) + (", ..." if len(meant) > _SHOWN else "")
+    hint = f"did you mean {shown}?" if meant else "list all jobs: mxjob get -A"
     return CommandError(f"no MXJob {name} in namespace {namespace}", hint=hint)
 
 

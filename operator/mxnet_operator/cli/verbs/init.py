@@ -1,6 +1,7 @@
 """`mxjob init`: files that run a folder's script by `mxjob run -f`, Airflow and Argo."""
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from mxnet_operator.api.job_formats import submission_errors
-from mxnet_operator.api.manifest_text import dump_all
+from mxnet_operator.api.manifest_text import Dumper, dump_all
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say
@@ -37,6 +38,18 @@ EXAMPLES = """
 _MANIFEST: Final = "mxjob.yaml"
 _DAG: Final = "mxjob_dag.py"
 _WORKFLOW: Final = "mxjob_workflow.yaml"
+
+_BRACE: Final = re.compile(r"\{(?=[{%#])")
+"""Brace that begins a template of Airflow's, which renders the manifest; in quotes YAML knows it by its number."""
+_ESCAPED: Final = r"\\x7b"
+
+
+class _Dumper(Dumper):
+    """Dumper that puts a text with a template's braces in double quotes, where escapes count."""
+
+    def style_of(self, value: str) -> str | None:
+        return '"' if _BRACE.search(value) else super().style_of(value)
+
 
 _DAG_TEXT: Final = '''\
 """Airflow DAG that trains with the MXJob of {manifest}; written by `mxjob init`.
@@ -110,7 +123,7 @@ def init(
     on = f"; the image has the packages of {base}" if DayImage.parse(base) else ""
     dag_id = prefix.replace("-", "_")
     texts = {
-        _MANIFEST: f"# Written by `mxjob init`{on}.\n{dump_all([job])}",
+        _MANIFEST: f"# Written by `mxjob init`{on}.\n{_BRACE.sub(_ESCAPED, dump_all([job], dumper=_Dumper))}",
         _DAG: _DAG_TEXT.format(manifest=_MANIFEST, dag_id=dag_id),
         _WORKFLOW: _WORKFLOW_TEXT.format(manifest=_MANIFEST, workflow=_WORKFLOW, prefix=prefix)
         + "".join(_parameters(name, script.command, workers)),
@@ -126,7 +139,9 @@ def init(
 
 
 def _parameters(image: str, command: Sequence[str], workers: int) -> list[str]:
-    given = {"image": image, "command": json.dumps(list(command)), "workers": str(workers)}
+    # Argo would replace what two braces begin.
+    words = json.dumps(list(command)).replace("{{", "{\\u007b")
+    given = {"image": image, "command": words, "workers": str(workers)}
     return [f"      - {json.dumps({'name': key, 'value': value})}\n" for key, value in given.items()]
 
 

@@ -11,6 +11,7 @@ import typer
 
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.options import option
+from mxnet_operator.cli.running.env_files import read_variables, variable
 from mxnet_operator.cli.running.images import complete_image
 from mxnet_operator.cli.running.script import with_python
 from mxnet_operator.description import DescriptionError, MXJobDescription
@@ -60,7 +61,17 @@ GpuResourceOption = Annotated[
     str | None, _more("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
 ]
 EnvOption = Annotated[
-    list[str] | None, option("--env", "-e", metavar="NAME=VALUE", help="Environment variable; repeatable.")
+    list[str] | None,
+    option(
+        "--env",
+        "-e",
+        metavar="NAME[=VALUE]",
+        help="Environment variable, without a value that of this shell; repeatable.",
+    ),
+]
+EnvFileOption = Annotated[
+    list[str] | None,
+    _more("--env-file", metavar="FILE", help="File of environment variables, as docker's; repeatable."),
 ]
 SecretOption = Annotated[
     list[str] | None,
@@ -129,6 +140,7 @@ class JobOptions:
     gpus_per_worker: int | None
     gpu_resource: str | None
     env: list[str] | None
+    env_files: list[str] | None
     secrets: list[str] | None
     config_maps: list[str] | None
     volumes: list[str] | None
@@ -151,9 +163,11 @@ class JobOptions:
         given = {field: value for field, value in vars(self).items() if value not in (None, [])}
         if not given:
             return None
-        for field, flag in (("env", "--env"), ("node_selector", "--node-selector")):
-            if field in given:
-                given[field] = dict(_pair(flag, each) for each in given[field])
+        if "node_selector" in given:
+            given["node_selector"] = dict(_pair("--node-selector", each) for each in given["node_selector"])
+        if "env" in given or "env_files" in given:
+            files = [pair for file in given.pop("env_files", ()) for pair in read_variables(file)]
+            given["env"] = dict([*files, *(variable("--env", each) for each in given.get("env", ()))])
         if "command" in given:
             given["command"] = list(with_python(given["command"]))
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:

@@ -24,12 +24,18 @@ from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
+from mxnet_operator.cli.running.failure_hints import (
+    FolderScript,
+    failure_hint,
+    refuse_what_must_fail,
+    trains_alone,
+)
 from mxnet_operator.cli.running.images import AsOfOption, EnvironmentOptions, MXNetOption, PythonOption, add_folder
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.running.script import Script, job_prefix, missing_package, needs_image, path_in_code
+from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
 from mxnet_operator.cli.server.connection import (
     ContextOption,
     KubeconfigOption,
@@ -42,6 +48,7 @@ from mxnet_operator.cli.verbs.job_options import (
     BackoffLimitOption,
     CommandArgument,
     ConfigMapOption,
+    EnvFileOption,
     EnvOption,
     FailOnDivergenceOption,
     GpuResourceOption,
@@ -132,6 +139,7 @@ def run(
     gpus_per_worker: GpusOption = None,
     gpu_resource: GpuResourceOption = None,
     env: EnvOption = None,
+    env_files: EnvFileOption = None,
     secrets: SecretOption = None,
     config_maps: ConfigMapOption = None,
     volumes: VolumeOption = None,
@@ -251,6 +259,7 @@ def run(
         gpus_per_worker=gpus_per_worker,
         gpu_resource=gpu_resource,
         env=env,
+        env_files=env_files,
         secrets=secrets,
         config_maps=config_maps,
         volumes=volumes,
@@ -299,7 +308,7 @@ def run(
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
     with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
-        has_folder = file is None and image is None
+        script = Script.of(command) if file is None and image is None and command else None
         described = _with_folder(described, file, target, pip or [], environment, build=True)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         if output_in_claim:
@@ -318,13 +327,16 @@ def run(
             objects=objects,
         )
         _check(job, options)
+        if script is not None and (warning := trains_alone(script, job)):
+            say(warning, style="yellow")
         if adopt is None and workflow is None and uses_local(target):
             with extra_needed("local"):
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
         code = asyncio.run(run_job(job, target, options, record))
     message = record.message
-    if code == Exit.FAILED and has_folder and (hint := missing_package(message) or path_in_code(message, job)):
+    ran = None if script is None else FolderScript(script, pip or [])
+    if code == Exit.FAILED and (hint := failure_hint(message, job, ran)):
         say(hint)
     leave(code)
 
@@ -350,6 +362,10 @@ def _with_folder(
     is_local = uses_local(target)
     if target.context is not None or not is_local:
         credentials_of(target)  # a context that doesn't exist is the mistake to name
+    if build:
+        refuse_what_must_fail(script, needs_driver=is_local and bool(described.gpus_per_worker))
+        for warning in script.warnings:
+            say(warning, style="yellow")
     if not is_local:
         raise needs_image(script, packages, environment, gpus=bool(described.gpus_per_worker), write=build)
     gpus = bool(described.gpus_per_worker)

@@ -87,7 +87,10 @@ async def _until(client: "Client", job: dict[str, Any], awaited: Awaited, shown:
     async with contextlib.aclosing(job_versions(client, job)) as changes:
         async for current in changes:
             shown.job(current)
-            if outcome(job_state(current), awaited) is not None:
+            state = job_state(current)
+            if "deletionTimestamp" in current["metadata"] and state not in TERMINAL:
+                break  # whatever it is now, it won't be for long
+            if outcome(state, awaited) is not None:
                 return current
     raise DeletedError(job["metadata"]["name"])
 

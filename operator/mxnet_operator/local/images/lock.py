@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from mxnet_operator.api.manifest_text import ManifestError, decoded
 from mxnet_operator.local.images.uv_process import ImageError
 
 _PYTHON = re.compile(r"#\s*python:\s*(\d+\.\d+(?:\.\d+)?)\s*$")
@@ -88,10 +89,24 @@ def read_lock(path: Path) -> Lock:
         ImageError: it can't be read, or isn't a lock.
     """
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return parse_lock(read_requirements(path), str(path))
+    except FileNotFoundError as error:
         raise ImageError(f"{path} can't be read: {error}") from error
-    return parse_lock(text, str(path))
+
+
+def read_requirements(path: Path) -> str:
+    """Read a requirements file as pip does: UTF-8, or what a byte order mark says, as editors of Windows write it.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ImageError: it can't be read.
+    """
+    try:
+        return decoded(path.read_bytes()).replace("\r\n", "\n")
+    except FileNotFoundError:
+        raise
+    except (OSError, ManifestError) as error:
+        raise ImageError(f"{path} can't be read: {error}") from error
 
 
 def _head(text: str) -> list[str]:

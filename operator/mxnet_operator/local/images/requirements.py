@@ -11,7 +11,7 @@ from typing import Final
 from mxnet_operator.local.images import python2
 from mxnet_operator.local.images.day import ONLY_BINARY, UV_SETTINGS, DayImage, MXNetRequirement, day_options
 from mxnet_operator.local.images.environment import find_interpreter
-from mxnet_operator.local.images.lock import Lock, is_lock, parse_lock, read_lock
+from mxnet_operator.local.images.lock import Lock, is_lock, parse_lock, read_lock, read_requirements
 from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, build_error, run, uv_program
 
 _PINNED: Final = re.compile(r"\b([A-Za-z0-9][A-Za-z0-9._-]*)==(\d[^\s,;]*?)(?=[.,]?(?:\s|$))")
@@ -59,11 +59,9 @@ def read_plain(path: Path) -> Requirements | None:
         ImageError: it can't be read, or has a line that can't be added to an image.
     """
     try:
-        text = path.read_text("utf-8")
+        text = read_requirements(path)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ImageError(f"{path} can't be read: {error}") from error
     return None if is_lock(text) else Requirements.parse(text.replace("\\\n", " ").splitlines(), str(path))
 
 

@@ -67,7 +67,8 @@ class Snapshot:
         A link that leads out of the folder stays a link to the same file of this machine.
 
         Raises:
-            ImageError: a file can't be read, or the copy can't be written.
+            ImageError: a file can't be read.
+            OSError: the copy can't be written.
         """
         if destination.exists():
             return
@@ -86,7 +87,9 @@ class Snapshot:
                 with contextlib.suppress(FileExistsError):  # another process was faster
                     copy.rename(destination)
         except OSError as error:
-            raise _unreadable(self.source, error) from error
+            if error.filename2 is None and Path(os.fsdecode(error.filename or "")).is_relative_to(self.source):
+                raise _unreadable(self.source, error) from error
+            raise OSError(error.errno, error.strerror, str(destination)) from error
 
 
 def take_snapshot(source: Path) -> Snapshot:

@@ -226,6 +226,8 @@ class ImageStore:
         Requirements.parse(packages, "--pip")
         digest = snapshot.digest(base, *packages)
         reference, folder = f"{_SNAPSHOT_PREFIX}{name}:{digest}", self._snapshots / f"{name}-{digest}"
+        if _LOCK_NAME in snapshot.files:
+            self._base(reference, snapshot.source, None)  # refused under the user's path, with no copy left
         snapshot.copy(folder)
         os.utime(folder)
         own = None if _has_lock(folder) else base
@@ -288,8 +290,9 @@ class ImageStore:
         except ImageError as error:
             return str(error)
         known = [image.name for image in self.list() if not image.name.startswith(_SNAPSHOT_PREFIX)]
-        near = difflib.get_close_matches(_repository(reference), map(_repository, known), n=1)
-        meant = difflib.get_close_matches(reference, [name for name in known if _repository(name) in near], 1, 0)
+        last = {name: _repository(name).rpartition("/")[2] for name in (reference, *known)}
+        near = difflib.get_close_matches(last[reference], [last[name] for name in known], n=1)
+        meant = difflib.get_close_matches(reference, [name for name in known if last[name] in near], 1, 0)
         hint = f"Did you mean {meant[0]}? " if meant else ""
         if _repository(reference) == _repository(BASE_IMAGE):
             hint += "Another MXNet is named with its Python: mxjob/mxnet:1.5.1-py3.7. "

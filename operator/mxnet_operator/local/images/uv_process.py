@@ -203,8 +203,8 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
     (
         r"dns error|error sending request|client error|failed to fetch|connection re|timed out|tls|certificate",
         True,
-        "The package index can't be reached. uv honours HTTPS_PROXY, UV_DEFAULT_INDEX and SSL_CERT_FILE (not pip's "
-        "settings). What has been downloaded is kept: the next try goes on from there.",
+        "The package index can't be reached{proxy}. uv honours HTTPS_PROXY, UV_DEFAULT_INDEX and SSL_CERT_FILE (not "
+        "pip's settings). What has been downloaded is kept: the next try goes on from there.",
     ),
     (
         r"libcuda\.so",
@@ -237,6 +237,14 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
 """What is found in the output, whether a later try can succeed, and what to do."""
 
 
+def _proxy() -> str:
+    """Return the proxy that uv takes, in words and without its password; empty where there is none."""
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        if value := os.environ.get(name):
+            return f" through the proxy of {name}, {re.sub(r'//[^/@]*@', '//', value)} (is it running?)"
+    return ""
+
+
 def build_error(what: str, ended: Ended, home: Path) -> ImageError:
     """Build the error for a program that failed: its last lines, and advice that fits them."""
     shown = [line for line in ended.lines if line.strip()][-_SHOWN_LINES:]
@@ -245,6 +253,10 @@ def build_error(what: str, ended: Ended, home: Path) -> ImageError:
         ((passes, words) for pattern, passes, words in _ADVICE if re.search(pattern, text)), (False, "")
     )
     message = "\n".join(
-        [f"{what}:", *(f"    {line}" for line in shown), *([advice.format(home=home)] if advice else [])]
+        [
+            f"{what}:",
+            *(f"    {line}" for line in shown),
+            *([advice.format(home=home, proxy=_proxy())] if advice else []),
+        ]
     )
     return ImageError(message) if can_pass or ended.code == -signal.SIGKILL else BuildError(message)

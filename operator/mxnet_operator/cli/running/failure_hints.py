@@ -1,0 +1,211 @@
+"""The way out of a failure that users of old scripts meet, in one line with the whole command."""
+
+import ctypes
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.running.given_command import given_command, is_given
+from mxnet_operator.cli.running.projects import PROJECTS
+from mxnet_operator.cli.running.proposed_day import proposed_day
+from mxnet_operator.cli.running.removals import removal_in
+from mxnet_operator.cli.running.script import Script
+from mxnet_operator.cli.running.script_text import certain_failure, imported_packages, names_distributed_kvstore
+
+_OF_A_DAY: Final = ("--as-of", "--python", "--mxnet")
+_IN_THE_IMAGE: Final = frozenset({"scikit-learn"})
+"""Projects of the table that the images of MXNet have."""
+_NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
+_NO_ONNX: Final = "Onnx and protobuf need to be installed"
+_NO_CUDA: Final = re.compile(
+    r"compile with USE_CUDA=1|is not implemented for GPU|GPU is not enabled|built with CUDA support", re.IGNORECASE
+)
+_NO_DOWNLOAD: Final = re.compile(
+    r"Max retries exceeded|urlopen error|Failed to resolve|Name or service not known|Temporary failure in name"
+    r"|HTTP Error [45]\d\d|Failed downloading url|Connection refused'\)"
+)
+_URL: Final = re.compile(r"host='([^']+)'.*?with url: (\S+)|(https?://[^\s'\"]+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderScript:
+    """Script that ran in an image of its folder, with the packages added by `--pip`."""
+
+    script: Script
+    packages: Sequence[str] = ()
+
+
+def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
+    """Refuse a script that can't run, before its image is built.
+
+    Raises:
+        CommandError: it is Python 2, imports what a package of the image removed, or needs a driver that lacks (2).
+    """
+    file = script.python_file
+    if file is not None and not is_given(*_OF_A_DAY) and (found := certain_failure(script.folder, file)) is not None:
+        again = given_command(*found.removal.options(proposed_day(script.folder)))
+        raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
+    if needs_driver and not _has_nvidia_driver():
+        raise CommandError(
+            "--gpus-per-worker: this machine lacks NVIDIA's driver (libcuda.so.1), which the MXNet for GPUs needs",
+            hint="install the driver; or run on CPUs: leave out --gpus-per-worker; or on a cluster: --context NAME",
+            code=Exit.USAGE,
+        )
+
+
+def _has_nvidia_driver() -> bool:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def trains_alone(script: Script, job: Mapping[str, Any]) -> str:
+    """Return a warning where several Workers train without each other, for certain; else an empty text."""
+    specs = job["spec"]["mxReplicaSpecs"]
+    worker = specs.get("Worker") or {}
+    if (worker.get("replicas") or 1) < 2 or "Scheduler" not in specs or script.file is None:
+        return ""
+    environment = [str(each) for one in worker["template"]["spec"]["containers"] for each in one.get("env") or ()]
+    if names_distributed_kvstore(script.folder, " ".join([*script.command, *environment])):
+        return ""
+    return (
+        f"no file of {script.folder} and no argument names a distributed kvstore, such as dist_sync:"
+        f" each of the {worker['replicas']} Workers trains alone, on all data"
+    )
+
+
+def failure_hint(message: str, job: Mapping[str, Any], ran: FolderScript | None) -> str:
+    """Return the way out of a job's failure, from its last words; empty where none is known.
+
+    `ran` is the script that had an image of its folder: only such an image can be had in another way.
+    """
+    return (
+        (_removed(message, ran) or _missing(message, ran) if ran is not None else "")
+        or _no_gpu(message, job)
+        or _notebook(message, ran)
+        or _path_in_code(message, job)
+        or _download(message)
+    )
+
+
+def _removed(message: str, ran: FolderScript) -> str:
+    if (found := removal_in(message)) is None:
+        return ""
+    removal, words = found
+    return f"{words}: {given_command(*removal.options(proposed_day(ran.script.folder)))}"
+
+
+def _missing(message: str, ran: FolderScript) -> str:
+    found = _NO_MODULE.search(message)
+    name = found[1] if found is not None else "onnx" if _NO_ONNX in message else ""
+    top = name.partition(".")[0]
+    if not top:
+        return ""
+    if hint := _in_a_folder(name, ran.script):
+        return hint
+    if top not in PROJECTS:
+        return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
+    projects = [PROJECTS[top], *_also_missing(ran, top)]
+    options = [word for each in projects for word in ("--pip", each)]
+    return f"{top} isn't in the image: {given_command(*options)}"
+
+
+def _also_missing(ran: FolderScript, top: str) -> list[str]:
+    """Return the other projects that the script imports and neither the image nor a requirement names."""
+    if ran.script.python_file is None:
+        return []
+    requirements = ran.script.folder / "requirements.txt"
+    lines = requirements.read_text("utf-8-sig", "replace").splitlines() if requirements.is_file() else []
+    there = {_project(each) for each in (*ran.packages, *lines)} | _IN_THE_IMAGE
+    wanted = {PROJECTS[each] for each in imported_packages(ran.script.python_file) if each in PROJECTS and each != top}
+    return sorted(each for each in wanted - {PROJECTS[top]} if _project(each) not in there)
+
+
+def _project(requirement: str) -> str:
+    found = re.match(r"\s*([\w.-]+)", requirement)
+    return re.sub(r"[-_.]+", "-", found[1].lower()) if found is not None else ""
+
+
+def _in_a_folder(module: str, script: Script) -> str:
+    """Return a hint at a module of the user's that Python didn't find: not copied, or not where Python looks."""
+    if script.python_file is None:
+        return ""
+    start, top = script.python_file.parent, module.partition(".")[0]
+    if (here := _module_in(start, module)) is not None:
+        return f"{here} isn't in the image: .dockerignore or .gitignore leaves it out, or its name, like checkpoints"
+    if (here := _module_in(start, top)) is not None:
+        return f"{here} has no {module.removeprefix(f'{top}.')}: is it another {top} than the script's?"
+    if (here := _module_in(script.folder, module)) is not None:
+        return f"{here} isn't beside the script, where Python looks: {given_command('--env', 'PYTHONPATH=.')}"
+    for folder in (Path.cwd(), *script.folder.parents[:2]):
+        if (here := _module_in(folder, module)) is not None:
+            run = shlex.join(["mxjob", "run", os.path.relpath(script.python_file, folder), "--env", "PYTHONPATH=."])
+            how = f"cd {shlex.quote(str(folder))}; {run}"
+            return f"{here} isn't in the image, which has the files of {script.folder}: {how}"
+    return ""
+
+
+def _module_in(folder: Path, module: str) -> Path | None:
+    path = folder.joinpath(*module.split("."))
+    return next((each for each in (path.with_name(f"{path.name}.py"), path) if each.exists()), None)
+
+
+def _no_gpu(message: str, job: Mapping[str, Any]) -> str:
+    if not _NO_CUDA.search(message):
+        return ""
+    containers = [each for spec in job["spec"]["mxReplicaSpecs"].values() for each in _containers(spec)]
+    if any("gpu" in name for each in containers for name in (each.get("resources") or {}).get("limits") or ()):
+        return "the image's MXNet has no CUDA, which mx.gpu() needs: the image mxjob/mxnet:1.9.1-cu112 has it"
+    again = given_command("--gpus-per-worker", "1")
+    return (
+        f"the script uses a GPU, and the image's MXNet is for CPUs. With a GPU: {again};"
+        " without: leave out arguments like --gpus, or write mx.cpu() for mx.gpu()"
+    )
+
+
+def _notebook(message: str, ran: FolderScript | None) -> str:
+    if "name 'get_ipython' is not defined" not in message:
+        return ""
+    file = ran.script.file if ran is not None else None
+    name = "SCRIPT" if file is None else shlex.quote(os.path.relpath(file))
+    return f"get_ipython() exists in notebooks only; comment its lines out: sed -i 's/^get_ipython()/#&/' {name}"
+
+
+def _path_in_code(message: str, job: Mapping[str, Any]) -> str:
+    """Return a hint at a mount path that a failed script has in its code; empty where that isn't why it failed.
+
+    The local cluster puts folders in the place of mount paths in arguments and variables only.
+    """
+    mounts = (
+        mount
+        for spec in job["spec"]["mxReplicaSpecs"].values()
+        for each in _containers(spec)
+        for mount in each.get("volumeMounts") or ()
+    )
+    for path in {mount["mountPath"] for mount in mounts}:
+        if "No such file" in message and re.search(rf"""['"]{re.escape(path)}[/'"]""", message):
+            return f"the local cluster replaces {path} in arguments and variables, not in the script: pass it after --"
+    return ""
+
+
+def _download(message: str) -> str:
+    if not _NO_DOWNLOAD.search(message):
+        return ""
+    found = _URL.search(message)
+    what = "" if found is None else f" of {found[3] or f'{found[1]}{found[2]}'}"
+    again = given_command("--mount", "./data:data")
+    return (
+        f"the download{what} failed: get the files another way, and mount their folder where the script looks: {again}"
+    )
+
+
+def _containers(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    containers: Sequence[Mapping[str, Any]] = spec["template"]["spec"]["containers"]
+    return containers

@@ -1,0 +1,36 @@
+"""The command line that the user typed, as a hint repeats it: whole, with options added."""
+
+import shlex
+import sys
+from typing import Final
+
+_REPEATABLE: Final = frozenset({"--pip", "--mount", "--env"})
+
+
+def given_command(*options: str, without: str = "") -> str:
+    """Return the command with `options` (flag, value, flag, value, ...) added before a `--`.
+
+    They replace options of the same name, unless an option can be repeated. The flag `without` is left out.
+    """
+    own, rest = _split()
+    for flag in options[::2]:
+        if flag not in _REPEATABLE:
+            own = _dropped(own, flag)
+    return shlex.join(["mxjob", *(word for word in own if word != without), *options, *rest])
+
+
+def is_given(*flags: str) -> bool:
+    """Whether the user gave one of these options."""
+    own, _ = _split()
+    return any(word.partition("=")[0] in flags for word in own)
+
+
+def _split() -> tuple[list[str], list[str]]:
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    return words[:end], words[end:]
+
+
+def _dropped(words: list[str], flag: str) -> list[str]:
+    values = {at + 1 for at, word in enumerate(words) if word == flag}
+    return [word for at, word in enumerate(words) if word.partition("=")[0] != flag and at not in values]

@@ -1,0 +1,261 @@
+"""What a failed run of an old script is answered with: the environment, package or option that it needs."""
+
+import re
+import subprocess
+import sys
+from datetime import date, timedelta
+
+import pytest
+
+from mxnet_operator.cli.running import failure_hints
+from mxnet_operator.cli.running.failure_hints import FolderScript, failure_hint
+from mxnet_operator.cli.running.projects import PROJECTS
+from mxnet_operator.cli.running.removals import REMOVALS, removal_in
+from mxnet_operator.cli.running.script import Script
+
+COMMAND = ["mxjob", "run", "train.py", "--workers", "2", "--", "--lr", "0.1"]
+ASKED = "mxjob run train.py --workers 2 {} -- --lr 0.1"
+
+# What Python 3.11, MXNet 1.9.1 and the packages of 2026 print, in the image.
+REMOVED = {
+    "AttributeError: 'DataFrame' object has no attribute 'as_matrix'": ("pandas 1.0 removed", "--as-of 2019-12"),
+    "AttributeError: 'Series' object has no attribute 'ix'": ("pandas 1.0 removed", "--as-of 2019-12"),
+    "AttributeError: module 'pandas' has no attribute 'Panel'": ("pandas 1.0 removed", "--as-of 2019-12"),
+    "AttributeError: type object 'DataFrame' has no attribute 'from_items'": (
+        "pandas 1.0 removed DataFrame.from_items",
+        "--as-of 2019-12",
+    ),
+    "AttributeError: 'DataFrame' object has no attribute 'append'": ("pandas 2.0 removed", "--as-of 2023-03"),
+    "TypeError: read_csv() got an unexpected keyword argument 'error_bad_lines'": (
+        "pandas 2.0 removed an argument",
+        "--as-of 2023-03",
+    ),
+    "ImportError: cannot import name 'imread' from 'scipy.misc' (/i/scipy/misc/__init__.py)": (
+        "SciPy 1.3 removed scipy.misc.imread",
+        "--as-of 2019-04 --pip pillow",
+    ),
+    "AttributeError: scipy.misc is deprecated and has no attribute imresize.": (
+        "SciPy 1.3 removed scipy.misc.imresize",
+        "--as-of 2019-04 --pip pillow",
+    ),
+    "ModuleNotFoundError: No module named 'sklearn.cross_validation'": (
+        "scikit-learn 0.20 removed sklearn.cross_validation",
+        "--as-of 2018-08",
+    ),
+    "ImportError: cannot import name 'joblib' from 'sklearn.externals' (/i/s.py)": (
+        "scikit-learn 0.23 removed sklearn.externals.joblib",
+        "--as-of 2020-04",
+    ),
+    "ImportError: \n`load_boston` has been removed from scikit-learn since version 1.2.": (
+        "scikit-learn 1.2 removed",
+        "--as-of 2022-11",
+    ),
+    "ValueError: Object arrays cannot be loaded when allow_pickle=False": ("NumPy 1.16.3", "--as-of 2019-03"),
+    "AttributeError: module 'numpy' has no attribute 'asscalar'": ("NumPy 1.23 removed", "--as-of 2022-05"),
+    "TypeError: numpy boolean subtract, the `-` operator, is not supported, use": ("NumPy 1.13", "--as-of 2017-05"),
+    "AttributeError: Rectangle.set() got an unexpected keyword argument 'normed'": (
+        "Matplotlib 3.1",
+        "--as-of 2019-04",
+    ),
+    "OSError: 'seaborn' is not a valid package style, path of": ("Matplotlib 3.8", "--as-of 2023-08"),
+    "TypeError: Word2Vec.__init__() got an unexpected keyword argument 'size'": ("gensim 4.0", "--as-of 2021-02"),
+    "AttributeError: The vocab attribute was removed from KeyedVector": ("gensim 4.0", "--as-of 2021-02"),
+    "AttributeError: 'Graph' object has no attribute 'node'": ("NetworkX 2.4 removed", "--as-of 2019-09"),
+    "AttributeError: module 'networkx' has no attribute 'info'": ("NetworkX 3.0 removed", "--as-of 2022-12"),
+    "AttributeError: module 'PIL.Image' has no attribute 'ANTIALIAS'": ("Pillow 10.0 removed", "--as-of 2023-06"),
+    "ImportError: cannot import name 'PILLOW_VERSION' from 'PIL' (/i/P.py)": ("Pillow 7.0", "--as-of 2019-12"),
+    "AttributeError: 'Dataset' object has no attribute 'value'": ("h5py 3.0 removed", "--as-of 2020-09"),
+    "TypeError: load() missing 1 required positional argument: 'Loader'": ("PyYAML 6.0", "--as-of 2021-09"),
+    "ImportError: cannot import name 'compare_ssim' from 'skimage.measure' (/i/m.py)": (
+        "scikit-image 0.18 removed",
+        "--as-of 2020-11",
+    ),
+    "AttributeError: module 'librosa' has no attribute 'output'": ("librosa 0.8 removed", "--as-of 2020-06"),
+    "SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?": ("Python 3 ", "--python 2.7"),
+    "ModuleNotFoundError: No module named 'cPickle'": ("Python 3 removed cPickle", "--python 2.7"),
+}
+# What this Python says of itself.
+RUN = {
+    "xrange(3)": ("Python 3 removed xrange", "--python 2.7"),
+    "{}.has_key(1)": ("Python 3 removed dict.has_key", "--python 2.7"),
+    "import string; string.letters": ("Python 3 removed string.letters", "--python 2.7"),
+    "from itertools import izip": ("Python 3 removed itertools.izip", "--python 2.7"),
+    "import urllib; urllib.urlretrieve": ("Python 3 removed urllib.urlretrieve", "--python 2.7"),
+    "'a'.decode('utf8')": ("Python 3 removed str.decode", "--python 2.7"),
+    "map(int, [1])[0]": ("Python 3 changed", "--python 2.7"),
+    "{}.keys()[0]": ("Python 3 changed", "--python 2.7"),
+    "range(3) + [1]": ("Python 3 changed", "--python 2.7"),
+    "import sys; print >>sys.stderr, 'a'": ("Python 3 changed", "--python 2.7"),
+    "sorted([], cmp=1)": ("Python 3 changed", "--python 2.7"),
+    "import time; time.clock()": ("Python 3.8 removed time.clock", "--python 3.7"),
+    "from fractions import gcd": ("Python 3.9 removed fractions.gcd", "--python 3.8"),
+    "import array; array.array('b').tostring()": ("Python 3.9 removed array.array.tostring", "--python 3.8"),
+    "import threading; threading.Thread().isAlive()": ("Python 3.9 removed Thread.isAlive", "--python 3.8"),
+    "from collections import Mapping": ("Python 3.10 removed collections.Mapping", "--python 3.9"),
+    "import collections; collections.Iterable": ("Python 3.10 removed collections.Iterable", "--python 3.9"),
+    "import inspect; inspect.getargspec(len)": ("Python 3.11 removed inspect.getargspec", "--python 3.10"),
+    "open('/dev/null', 'rU')": ("Python 3.11 removed an argument", "--python 3.10"),
+}
+WITHOUT_A_HINT = (
+    "AttributeError: 'HTMLParser' object has no attribute 'foo'",
+    "AttributeError: 'Queue' object has no attribute 'foo'",
+    "NameError: name 'trainer' is not defined",
+    "AttributeError: 'DataFrame' object has no attribute 'foo'",
+    "AttributeError: module 'numpy' has no attribute 'foo'",
+    "ValueError: too many values to unpack (expected 2)",
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a script, which is the current one; `COMMAND` runs the script."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "train.py").touch()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", COMMAND)
+    monkeypatch.setattr(failure_hints, "proposed_day", lambda _: None)
+    return folder
+
+
+def job(**container):
+    worker = {"replicas": 2, "template": {"spec": {"containers": [{"name": "mxnet", "image": "a", **container}]}}}
+    return {"spec": {"mxReplicaSpecs": {"Worker": worker}}}
+
+
+def hint(message, *, packages=(), words=("train.py",), manifest=None):
+    return failure_hint(message, manifest or job(), FolderScript(Script.of(words), packages))
+
+
+def test_what_a_release_removed_is_answered_with_the_environment_that_has_it(folder):
+    said = {message: hint(f"Traceback (most recent call last):\n{message}") for message in REMOVED}
+    assert {
+        message: text.partition(": mxjob")[0].startswith(REMOVED[message][0]) for message, text in said.items()
+    } == (dict.fromkeys(REMOVED, True)), said
+    assert {message: ": ".join(text.split(": ")[1:]) for message, text in said.items()} == {
+        message: ASKED.format(options) for message, (_, options) in REMOVED.items()
+    }
+
+
+def test_what_this_python_says_of_old_code_is_answered_with_an_older_one(folder):
+    for code, (release, options) in RUN.items():
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        said = hint(ended.stderr)
+        assert said.startswith(release), (code, said, ended.stderr)
+        assert said.endswith(ASKED.format(options)), (code, said)
+
+
+def test_no_environment_is_proposed_for_a_mistake_of_the_script(folder):
+    assert {message: removal_in(message) for message in WITHOUT_A_HINT} == dict.fromkeys(WITHOUT_A_HINT)
+
+
+def test_every_row_has_its_source_and_a_month_before_the_release():
+    for each in REMOVALS:
+        assert re.fullmatch(r"[\w.-]+\.(?:org|io|com)/\S+", each.source), each
+        assert bool(each.as_of) != bool(each.python), each
+        assert each.names or each.what, each
+        assert not each.as_of or date.fromisoformat(f"{each.as_of}-28") < each.released, each
+        assert not each.as_of or each.released - date.fromisoformat(f"{each.as_of}-01") < timedelta(days=62), each
+
+
+@pytest.mark.parametrize(
+    ("message", "day", "options"),
+    [
+        ("AttributeError: 'DataFrame' object has no attribute 'ix'", "2017-05-03", "--as-of 2017-05-03"),
+        ("AttributeError: 'DataFrame' object has no attribute 'ix'", "2021-05-03", "--as-of 2019-12"),
+        ("ImportError: cannot import name 'imread' from 'scipy.misc'", "2017-05-03", "--as-of 2017-05-03 --pip pillow"),
+        ("AttributeError: module 'time' has no attribute 'clock'", "2017-05-03", "--as-of 2017-05-03"),
+        ("AttributeError: module 'time' has no attribute 'clock'", "2020-05-03", "--python 3.7"),
+        ("NameError: name 'xrange' is not defined", "2017-05-03", "--python 2.7 --as-of 2017-05-03"),
+    ],
+)
+def test_the_last_commit_s_day_is_proposed_where_the_name_was_there_then(folder, monkeypatch, message, day, options):
+    monkeypatch.setattr(failure_hints, "proposed_day", lambda _: date.fromisoformat(day))
+    assert hint(message).endswith(f": {ASKED.format(options)}")
+
+
+def test_an_option_that_was_given_is_replaced(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "train.py", "--as-of=2020", "--pip", "a", "--as-of", "2021", "b"])
+    said = hint("AttributeError: 'DataFrame' object has no attribute 'ix'")
+    assert said.endswith(": mxjob run train.py --pip a b --as-of 2019-12")
+
+
+def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_missing_next(folder):
+    (folder / "train.py").write_text(
+        "import os, cv2, yaml.nodes, unknown, data\nfrom PIL import Image\nimport sklearn\n"
+        "try:\n    import h5py\nexcept ImportError:\n    h5py = None\ndef f():\n    import nltk\n"
+    )
+    (folder / "data.py").write_text("import pandas as pd, matplotlib.pyplot, six\n")
+    (folder / "requirements.txt").write_text("pyyaml>=3 # config\n")
+    said = hint("ModuleNotFoundError: No module named 'cv2'", packages=["matplotlib==3.5"])
+    assert said == "cv2 isn't in the image: " + ASKED.format(
+        "--pip opencv-python-headless --pip Pillow --pip pandas --pip six"
+    )
+
+
+def test_a_project_that_is_not_known_is_not_proposed(folder):
+    said = hint("ModuleNotFoundError: No module named 'unknown.part'")
+    assert said == ("unknown.part isn't in the image, and the package that has it may have another name: --pip PACKAGE")
+    assert hint("ImportError: No module named yaml").endswith(ASKED.format("--pip PyYAML"))  # Python 2's words
+    assert not set(PROJECTS) & set(sys.stdlib_module_names)
+
+
+def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeypatch):
+    (folder / "lib").mkdir()
+    (folder / "lib" / "one.py").touch()
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "main.py").touch()
+    (folder / "yaml.py").touch()
+    missing = "ModuleNotFoundError: No module named '{}'"
+    assert hint(missing.format("yaml")).startswith(f"{folder}/yaml.py isn't in the image: .dockerignore or .gitignore")
+    assert hint(missing.format("lib.two")) == f"{folder}/lib has no two: is it another lib than the script's?"
+    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "scripts/main.py"])
+    beside = hint(missing.format("lib"), words=["scripts/main.py"])
+    assert beside == (
+        f"{folder}/lib isn't beside the script, where Python looks: mxjob run scripts/main.py --env PYTHONPATH=."
+    )
+    (folder.parent / "other").mkdir()
+    monkeypatch.chdir(folder.parent / "other")
+    outside = hint(missing.format("lib.one"), words=[str(folder / "scripts" / "main.py")])
+    assert outside == (
+        f"{folder}/lib/one.py isn't in the image, which has the files of {folder}/scripts:"
+        f" cd {folder}; mxjob run scripts/main.py --env PYTHONPATH=."
+    )
+
+
+GPU = (
+    "MXNetError: Operator _zeros is not implemented for GPU.",
+    "MXNetError: Compile with USE_CUDA=1 and ENABLE_CUDA_RTC=1 to have CUDA",
+    "MXNetError: This call is only supported for MXNet built with CUDA support.",
+    "mxnet.base.MXNetError: src/storage/storage.cc:63: Please compile with USE_CUDA=1 to enable GPU",
+)
+
+
+def test_what_needs_no_other_environment_is_answered_too(folder):
+    for message in GPU:
+        assert ASKED.format("--gpus-per-worker 1") in hint(message), message
+    with_gpu = job(resources={"limits": {"nvidia.com/gpu": 1}})
+    assert "mxjob/mxnet:1.9.1-cu112" in hint(GPU[0], manifest=with_gpu)
+    notebook = hint("NameError: name 'get_ipython' is not defined")
+    assert notebook.endswith("sed -i 's/^get_ipython()/#&/' train.py")
+    downloaded = hint(
+        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='data.mxnet.io', port=80): Max retries exceeded"
+        " with url: /data/mnist/train-labels-idx1-ubyte.gz (Caused by NameResolutionError(...))"
+    )
+    assert downloaded.startswith("the download of data.mxnet.io/data/mnist/train-labels-idx1-ubyte.gz failed: ")
+    assert downloaded.endswith(ASKED.format("--mount ./data:data"))
+    assert hint("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>").startswith(
+        "the download failed: "
+    )
+    onnx = hint("ImportError: Onnx and protobuf need to be installed. Instructions to install")
+    assert onnx.endswith(ASKED.format("--pip 'onnx<1.15'"))
+    mounted = job(volumeMounts=[{"name": "d", "mountPath": "/data"}])
+    assert hint("FileNotFoundError: No such file or directory: '/data/a'", manifest=mounted).startswith(
+        "the local cluster replaces /data"
+    )
+
+
+def test_an_image_of_the_user_s_own_is_not_answered_with_another_environment(folder):
+    assert failure_hint("NameError: name 'xrange' is not defined", job(), None) == ""
+    assert failure_hint("ModuleNotFoundError: No module named 'cv2'", job(), None) == ""
+    assert "get_ipython() exists" in failure_hint("NameError: name 'get_ipython' is not defined", job(), None)
