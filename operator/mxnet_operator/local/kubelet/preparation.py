@@ -180,7 +180,7 @@ async def prepare(
     forced = _forced(host, pod, container, own)
     if own.get("DMLC_WORKER_ID") == "0":  # as builders.fail_fast tells it where the pod brings the hook
         forced["MXJOB_RESULT_FILE"] = str(message_file)
-    return Prepared(argv, {**_base(pod, place, image), **own, **forced}, work)
+    return Prepared(argv, {**_base(host, pod, place, image), **own, **forced}, work)
 
 
 def _command(container: Mapping[str, Any], start: Start) -> list[str]:
@@ -210,13 +210,13 @@ def _make_folders(pod: Path, container: Path, workspace: Path, work: Path, image
     image.copy_folder(workspace)
 
 
-def _base(pod: Mapping[str, Any], place: PodPlace, image: ReadyImage) -> dict[str, str]:
+def _base(host: Host, pod: Mapping[str, Any], place: PodPlace, image: ReadyImage) -> dict[str, str]:
     """Build the variables that a container image would set; the host's own environment is left out."""
     return {
         "PATH": f"{image.bin_dir}:{_HOST_PATH}",
         "VIRTUAL_ENV": str(image.bin_dir.parent),
         "HOME": str(place.folder / "home"),
-        "TMPDIR": str(place.folder / "tmp"),
+        "TMPDIR": str(host.short_path.ensure() / place.folder.name / "tmp"),
         "HOSTNAME": pod["spec"].get("hostname") or pod["metadata"]["name"],
         "LANG": "C.UTF-8",
         "TZ": "UTC",

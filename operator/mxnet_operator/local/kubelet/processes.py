@@ -42,8 +42,10 @@ def left_over(folder: Path) -> list[int]:
 class Processes:
     """Processes of one cluster, and the reaper that kills them if this process dies."""
 
-    def __init__(self, cluster_id: str) -> None:
+    def __init__(self, cluster_id: str, link: Path | None = None) -> None:
+        """`link` is removed by the reaper if this process dies."""
         self.cluster_id = cluster_id
+        self._link = link
         self._groups: set[int] = set()
         self._reaper: subprocess.Popen[bytes] | None = None
 
@@ -108,7 +110,7 @@ class Processes:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_FOR_THE_REAPER)
         try:
             self._reaper = subprocess.Popen(
-                [sys.executable, "-I", "-S", reaper.__file__, self.cluster_id],
+                [sys.executable, "-I", "-S", reaper.__file__, self.cluster_id, str(self._link or "")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
