@@ -1,7 +1,7 @@
 """Reaper: a process that outlives the kubelet and kills the processes that it leaves behind.
 
-Run as `python -I -S reaper.py CLUSTER_ID LINK` with a pipe as its input, whose other end the kubelet holds: "+GROUP" and
-"-GROUP" lines tell it the process groups that run. When the pipe ends, whatever ended the kubelet, every process of
+Run as `python -I -S reaper.py CLUSTER_ID LINK` with a pipe as its input, whose other end the kubelet holds: "+GROUP"
+and "-GROUP" lines tell it the process groups that run. When the pipe ends, whatever ended the kubelet, every process of
 the cluster dies, also processes that have left their group: they carry the cluster's marker in their environment.
 Standard library only, as little of it as possible: it stays in memory for as long as the cluster runs.
 """
