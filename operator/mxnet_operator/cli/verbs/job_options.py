@@ -3,6 +3,8 @@
 import functools
 import hashlib
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -108,7 +110,24 @@ ResumeOption = Annotated[
     _more(
         "--resume",
         help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as MXNet's"
-        " fit.py does; put it on a --volume or --mount. Other scripts: runPolicy.resume of a manifest.",
+        " fit.py does; put it on a --volume or --mount. Other scripts: --checkpoint.",
+    ),
+]
+CheckpointOption = Annotated[
+    str | None,
+    _more(
+        "--checkpoint",
+        metavar="PATTERN",
+        help="--resume from these files, such as 'models/net-{epoch}.params'.",
+    ),
+]
+ResumeArgsOption = Annotated[
+    str | None,
+    _more(
+        "--resume-args",
+        metavar="ARGUMENTS",
+        help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
+        " {epoch}'.",
     ),
 ]
 FailOnDivergenceOption = Annotated[
@@ -140,6 +159,8 @@ class JobOptions:
     placement: str | None
     backoff_limit: int | None
     resume: bool | None
+    checkpoint: str | None
+    resume_args: str | None
     fail_on_divergence: bool | None
 
     def description(self) -> MXJobDescription | None:
@@ -159,8 +180,12 @@ class JobOptions:
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
             given["volumes"] = list({volume["name"]: volume for volume, _ in pairs}.values())
             given["volume_mounts"] = [mount for _, mount in pairs]
+        resume = {
+            **({"checkpoint": given.pop("checkpoint")} if "checkpoint" in given else {}),
+            **({"args": _words("--resume-args", given.pop("resume_args"))} if "resume_args" in given else {}),
+        }
         policy = {
-            **({"resume": {}} if given.pop("resume", False) else {}),
+            **({"resume": resume} if given.pop("resume", False) or resume else {}),
             **({"failOnDivergence": True} if given.pop("fail_on_divergence", False) else {}),
         }
         if policy:
@@ -169,6 +194,19 @@ class JobOptions:
             return MXJobDescription(**given)
         except DescriptionError as error:
             raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+
+
+def lacks_model_prefix(command: Sequence[str]) -> bool:
+    """Return whether a command is a Python script without the option under which fit.py saves its checkpoints."""
+    words = with_python(command)
+    return words[:1] == ("python",) and not any(word.startswith("--model-prefix") for word in words)
+
+
+def _words(flag: str, text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CommandError(f"{flag}: {text!r}: {str(error).lower()}", code=Exit.USAGE) from error
 
 
 def _pair(flag: str, text: str) -> tuple[str, str]:
