@@ -88,4 +88,4 @@ def test_the_pod_s_values_are_used_and_the_line_that_sets_others_is_named(
     ended = subprocess.run([sys.executable, file], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == joined.replace("worker", role)
-    assert ended.stderr == said.replace("FILE", str(file)).replace("worker", role)
+    assert ended.stderr == said.replace("FILE", "train.py").replace("worker", role)

@@ -111,6 +111,6 @@ def test_a_gang_that_is_not_complete_after_a_minute_is_reported_and_not_ended(fo
     assert (ended.returncode, ended.stdout) == (0, "done\n")
     (line,) = (each for each in ended.stderr.splitlines() if "mxjob: " in each)
     joined = {"worker-0": stall_in(line), "worker-1": ""}
-    assert gang_stall(joined) == "waits for the gang for 1s: joined by worker-0 at train.py:8, but not by worker-1"
+    assert gang_stall(joined) == "waits for the gang for 1s: joined by worker-0 at train.py:7, but not by worker-1"
     joined["worker-1"] = stall_in(line)
     assert gang_stall(joined).endswith("but not by a server, the scheduler, or a worker that sets DMLC_* itself")

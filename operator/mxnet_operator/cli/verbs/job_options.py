@@ -80,8 +80,9 @@ MountOption = Annotated[
     list[str] | None,
     option(
         "--mount",
-        metavar="FOLDER:/PATH[:ro]",
-        help="Local cluster only: folder of this machine and its mount path; repeatable.",
+        metavar="FOLDER:PATH[:ro]",
+        help="Local cluster only: folder of this machine, and where the script finds it: absolute, relative to the"
+        " script's folder, or ~/...; repeatable.",
     ),
 ]
 NodeSelectorOption = Annotated[
@@ -230,19 +231,20 @@ def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parse `FOLDER:/PATH` or `FOLDER:/PATH:ro` into a volume and its mount."""
-    folder, mount = _mount("--mount", "FOLDER", text)
+    """Parse `FOLDER:PATH` or `FOLDER:PATH:ro` into a volume and its mount."""
+    folder, mount = _mount("--mount", "FOLDER", text, relative=True)
     if not Path(folder).is_dir():
         raise CommandError(f"--mount: {folder} is no folder of this machine", code=Exit.USAGE)
     path = str(Path(folder).resolve())
     return _named(path, {"hostPath": {"path": path, "type": "Directory"}}, mount)
 
 
-def _mount(flag: str, source: str, text: str) -> tuple[str, dict[str, Any]]:
-    """Parse `SOURCE:/PATH` or `SOURCE:/PATH:ro` into what is mounted and its mount."""
+def _mount(flag: str, source: str, text: str, *, relative: bool = False) -> tuple[str, dict[str, Any]]:
+    """Parse `SOURCE:/PATH` or `SOURCE:/PATH:ro` into what is mounted and its mount; a `relative` path may be, too."""
     given, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
-    if not given or not path.startswith("/") or mode not in ([""], ["ro", ""]):
-        raise CommandError(f"{flag}: {text!r} is not {source}:/PATH or {source}:/PATH:ro", code=Exit.USAGE)
+    slash = "" if relative else "/"
+    if not given or not path or not path.startswith(slash) or mode not in ([""], ["ro", ""]):
+        raise CommandError(f"{flag}: {text!r} is not {source}:{slash}PATH or {source}:{slash}PATH:ro", code=Exit.USAGE)
     return given, {"mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
 
 

@@ -80,7 +80,7 @@ def note_changes(place):
             caller = sys._getframe(2)
             while caller.f_back is not None and caller.f_code.co_filename.startswith((os.path.dirname(os.__file__), "<frozen")):
                 caller = caller.f_back
-            place.lines[name] = "%s:%d" % (caller.f_code.co_filename, caller.f_lineno)
+            place.lines[name] = "%s:%d" % (os.path.basename(caller.f_code.co_filename), caller.f_lineno)
 
     class Environment(kind):
         def __setitem__(self, name, value):
