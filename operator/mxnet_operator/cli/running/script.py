@@ -5,10 +5,10 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import mxnet_operator
 from mxnet_operator.cli.errors import CommandError, Exit
@@ -112,19 +112,6 @@ def missing_package(message: str) -> str:
     """Return a hint at the package that a failed script couldn't import; empty where that isn't why it failed."""
     found = _NO_MODULE.search(message)
     return f"{found[1]} isn't in the image; if it is a package of an index, add it: --pip {found[1]}" if found else ""
-
-
-def path_in_code(message: str, job: Mapping[str, Any]) -> str:
-    """Return a hint at a mount path that a failed script has in its code; empty where that isn't why it failed.
-
-    The local cluster puts folders in the place of mount paths in arguments and variables only.
-    """
-    specs = [spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values()]
-    mounts = (mount for spec in specs for each in spec["containers"] for mount in each.get("volumeMounts") or ())
-    for path in {mount["mountPath"] for mount in mounts}:
-        if "No such file" in message and re.search(rf"""['"]{re.escape(path)}[/'"]""", message):
-            return f"the local cluster replaces {path} in arguments and variables, not in the script: pass it after --"
-    return ""
 
 
 def job_prefix(command: Sequence[str]) -> str:

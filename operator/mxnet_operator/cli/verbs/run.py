@@ -29,7 +29,7 @@ from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.running.script import Script, job_prefix, missing_package, needs_image, path_in_code
+from mxnet_operator.cli.running.script import Script, job_prefix, missing_package, needs_image
 from mxnet_operator.cli.server.connection import (
     ContextOption,
     KubeconfigOption,
@@ -332,7 +332,7 @@ def run(
             ensure_running()
         code = asyncio.run(run_job(job, target, options, record))
     message = record.message
-    if code == Exit.FAILED and has_folder and (hint := missing_package(message) or path_in_code(message, job)):
+    if code == Exit.FAILED and has_folder and (hint := missing_package(message)):
         say(hint)
     leave(code)
 
