@@ -79,15 +79,22 @@ def test_a_module_that_is_missing_is_named_with_the_option_that_adds_it(local_cl
     assert done.stderr.endswith("add it: --pip tabulate\n")
 
 
-def test_a_mount_path_in_the_script_s_code_is_explained(local_cluster, tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "train.py").write_text("open('/data/train.csv')\n")
-    done = local_cluster.mxjob("run", str(tmp_path / "train.py"), "--mount", f"{tmp_path}/data:/data")
-
-    assert done.returncode == 1
-    assert done.stderr.endswith(
-        "the local cluster replaces /data in arguments and variables, not in the script: pass it after --\n"
+def test_data_is_where_the_code_of_the_script_looks(local_cluster, tmp_path):
+    for folder, name in ("pictures", "in ours"), ("labels", "beside us"), ("words", "at home"), ("more", "at a path"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "name.txt").write_text(name)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/train.py").write_text(
+        "import os\n"
+        "for path in 'data', '../data', os.path.expanduser('~/.mxnet/datasets'), '/data':\n"
+        "    print(open(os.path.join(path, 'name.txt')).read())\n"
     )
+    at = {"pictures": "data", "labels": "../data", "words": "~/.mxnet/datasets", "more": "/data:ro"}
+    mounts = [word for folder, path in at.items() for word in ("--mount", f"{tmp_path}/{folder}:{path}")]
+    done = local_cluster.mxjob("run", str(tmp_path / "project/train.py"), *mounts)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "in ours\nbeside us\nat home\nat a path\n"
 
 
 def test_an_unknown_image_is_explained_once(local_cluster):

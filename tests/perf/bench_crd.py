@@ -49,6 +49,10 @@ def job(name):
     return manifest
 
 
+def read_crds(file):
+    return [*yaml.safe_load_all(Path(file).read_text())]
+
+
 async def measure(paths, crds, jobs):
     """CPU of the server in ms for each creation, and for each patch of a status."""
     with (
@@ -84,7 +88,7 @@ async def measure(paths, crds, jobs):
 async def main():
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     contestants = {"training-operator 1.8.1": [its_crd()], "ours": definitions()}
-    contestants |= {file: [*yaml.safe_load_all(Path(file).read_text())] for file in sys.argv[2:]}
+    contestants |= {file: read_crds(file) for file in sys.argv[2:]}
     try:
         paths = programs(CONTROL_PLANE)
     except MissingProgramError as error:

@@ -14,6 +14,8 @@ _PLACE: Final = re.compile(
     r"stalled for (?P<seconds>\d+) s, without CPU or output, at (?P<place>.+), in "
     r"(?:(?P<mxnet>MXNet's )(?P<call>\w+):.*|(?P<function>\S+))"
 )
+_CREATES: Final = "in MXNet's create at "
+"""How a worker waits until all replicas have joined the gang."""
 MOST_WORKERS: Final = 16
 """Maximum number of workers of a job whose logs are read to compare them: the first ones."""
 _MOST_NAMES: Final = 4
@@ -51,6 +53,10 @@ def gang_stall(stalls: Mapping[str, str]) -> str:
     parts = [f"{_names(workers)} {_verb('stand', workers)} at {place}" for place, workers in causes.items()]
     parts += [f"{_names(workers)} {_verb('wait', workers)} {call}" for call, workers in waits.items()]
     parts += [f"but not {_names(others)}"] if others else []
+    if not causes and all(call.startswith(_CREATES) for call in waits):
+        joined = ", ".join(f"{_names(workers)} at {call.removeprefix(_CREATES)}" for call, workers in waits.items())
+        missing = _names(others) if others else "a server, the scheduler, or a worker that sets DMLC_* itself"
+        return f"waits for the gang for {short(seconds)}: joined by {joined}, but not by {missing}"
     hint = "" if causes else " (uneven batches?)"
     return f"stalled for {short(seconds)}: {', '.join(parts)}{hint}"
 

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
+from kubelet_fixtures import IMAGE, make_pod, statuses, terminated
 
 from mxnet_operator.local.kubelet import processes
 
@@ -100,8 +100,11 @@ async def test_a_pod_runs_until_its_last_container_has_ended(node):
     pod = make_pod("two", "exit 0")
     pod["spec"]["containers"].append(second)
     await node.create(pod)
-    pod = await node.until("two", lambda pod: any(state(each, "terminated") for each in statuses(pod)), "half ended")
-    assert pod["status"]["phase"] == "Running"
+
+    def half_ended(pod):
+        return {next(iter(each["state"])) for each in statuses(pod)} == {"running", "terminated"}
+
+    assert (await node.until("two", half_ended, "half ended"))["status"]["phase"] == "Running"
     await node.patch("two", {"spec": {"activeDeadlineSeconds": 1}})
     assert (await node.ended("two"))["status"]["reason"] == "DeadlineExceeded"
 

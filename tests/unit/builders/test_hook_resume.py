@@ -107,7 +107,82 @@ def test_arguments_may_name_the_file(folder: Path) -> None:
 def test_without_a_checkpoint_it_starts_anew_and_says_so(folder: Path) -> None:
     ended = run(folder, sys.executable, "train.py", "--model-prefix=models/m")
     assert ended.stdout == "['--model-prefix=models/m'] None\n"
-    assert "attempt 1 starts anew: nothing complete is at models/m{-rank}-{epoch}.params" in ended.stderr
+    assert "attempt 1 starts anew: nothing of this job is at models/m{-rank}-{epoch}.params" in ended.stderr
+
+
+def test_all_ranks_load_the_file_of_rank_0_where_no_other_has_one(folder: Path) -> None:
+    """`do_checkpoint(prefix)`, `do_rnn_checkpoint(cell, prefix)`: all workers write one file."""
+    saved(folder, "m-0004.params", "m-symbol.json")
+    fit = (sys.executable, "train.py", "--model-prefix", "m")
+    assert run(folder, *fit, workers=3).stdout == "['--model-prefix', 'm', '--load-epoch', '0004'] 4\n"
+    saved(folder, "m-2-symbol.json")  # fit.py of rank 2 has begun to save, so it loads nothing but its own
+    ended = run(folder, *fit, workers=3)
+    assert ended.stdout == "['--model-prefix', 'm'] None\n"
+    assert "m-0004.params is there, but not m-1-0004.params; what was saved is now in before-at" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "arguments"),
+    [
+        (
+            ("net-9.params", "net-10.params"),
+            ("net-{epoch}.params", ["--resume", "{checkpoint}", "--start-epoch={epoch+1}"]),
+            "['--resume', 'net-10.params', '--start-epoch=11'] 10\n",
+        ),
+        (
+            ("ssd_0003_0.4100.params", "ssd_0003_0.5000.params", "ssd_best.params", "ssd_0007/x.params"),
+            ("./ssd_{epoch}_*.params", ["--resume={checkpoint}"]),
+            "['--resume=ssd_0003_0.5000.params'] 3\n",
+        ),
+    ],
+)
+def test_the_files_of_gluon_scripts_are_found_by_a_pattern(
+    folder: Path, names: tuple[str, ...], asked: tuple[str, list[str]], arguments: str
+) -> None:
+    saved(folder, *names)
+    os.utime(folder / names[0], (time.time() - 20,) * 2)
+    fields = {"checkpoint": asked[0], "args": asked[1]}
+    assert run(folder, sys.executable, "train.py", asked=fields).stdout == arguments
+
+
+def test_what_a_new_beginning_would_overwrite_is_moved_and_named(folder: Path) -> None:
+    cut = SAVED[:-1]
+    numbered = {"checkpoint": "{--model-prefix}-{rank}-{epoch}.params", "args": []}
+    cases: list[tuple[dict[str, Any], dict[str, bytes], str]] = [
+        (FIT, {"m-0002.params": SAVED, "m-1-0001.params": SAVED}, "m-0002.params is there, but not m-1-0002.params"),
+        (FIT, {"m-0001.params": cut, "m-symbol.json": b"{}"}, "m-0001.params breaks off"),
+        (FIT, {"m_epoch5.params": SAVED}, "m_epoch5.params is there, but nothing at m{-rank}-{epoch}.params"),
+        (numbered, {"m-0-3.params": SAVED, "m-0-4.params": SAVED}, "m-0-4.params is there, but not m-1-4.params"),
+        (OWN, {"ckpt/7/net[0].params": SAVED, "ckpt/8/net[0].params": b""}, "ckpt/8/net[0].params breaks off"),
+    ]
+    for number, (asked, files, why) in enumerate(cases):
+        place = folder / str(number)
+        place.mkdir()
+        (place / "train.py").write_text(SCRIPT)
+        saved(place, "m-0009.params", "ckpt/9/net[0].params", "net-0009.params")
+        for old in "m-0009.params", "ckpt/9/net[0].params":
+            os.utime(place / old, (0, 0))  # another job's
+        for name, data in files.items():
+            saved(place, name, data=data)
+        ended = run(place, sys.executable, "train.py", "--model-prefix", "m", asked=asked)
+        assert ended.stdout == "['--model-prefix', 'm'] None\n"
+        assert ended.stderr.startswith("mxjob: attempt 1 starts anew: ")
+        assert why in ended.stderr
+        kept = place / ("ckpt/before-attempt-1" if asked is OWN else "before-attempt-1")
+        moved = {str(path.relative_to(kept)): path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+        assert moved == {name.removeprefix("ckpt/"): data for name, data in files.items()}, why
+        assert (place / "m-0009.params").exists()
+        assert (place / "net-0009.params").exists()
+    ended = run(folder / "1", sys.executable, "train.py", "--model-prefix", "n")
+    assert "nothing of this job is at n{-rank}-{epoch}.params; there is net-0009.params" in ended.stderr
+
+
+def test_an_attempt_that_would_lose_what_it_cannot_move_ends(folder: Path) -> None:
+    saved(folder, "m-0001.params", data=SAVED[:-1])
+    (folder / "before-attempt-1").write_text("a file, where a folder is needed")
+    with pytest.raises(AssertionError, match=r"can't start anew without losing m-0001.params"):
+        run(folder, sys.executable, "train.py", "--model-prefix", "m")
+    assert (folder / "m-0001.params").read_bytes() == SAVED[:-1]
 
 
 @pytest.mark.parametrize(

@@ -103,3 +103,14 @@ def test_without_a_limit_it_says_so_and_goes_on(folder: Path) -> None:
     ended = run(folder, script, timeout="")
     assert (ended.returncode, ended.stdout) == (0, "done\n")
     assert ended.stderr.count("mxjob: stalled") == 1
+
+
+def test_a_gang_that_is_not_complete_after_a_minute_is_reported_and_not_ended(folder: Path) -> None:
+    assembles = f"import mxjob_stall\nmxjob_stall.GANG_NOTICED_AFTER = 1.2\n{ASSEMBLES}print('done')"
+    ended = run(folder, assembles)
+    assert (ended.returncode, ended.stdout) == (0, "done\n")
+    (line,) = (each for each in ended.stderr.splitlines() if "mxjob: " in each)
+    joined = {"worker-0": stall_in(line), "worker-1": ""}
+    assert gang_stall(joined) == "waits for the gang for 1s: joined by worker-0 at train.py:7, but not by worker-1"
+    joined["worker-1"] = stall_in(line)
+    assert gang_stall(joined).endswith("but not by a server, the scheduler, or a worker that sets DMLC_* itself")

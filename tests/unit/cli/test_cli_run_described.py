@@ -100,7 +100,7 @@ def test_a_folder_is_mounted_by_its_absolute_path_beside_a_claim_of_its_name(run
         {"name": "data", "mountPath": "/more"},
         {"name": folder["name"], "mountPath": "/data", "readOnly": True},
     ]
-    for word, said in {"nosuch:/data": "nosuch is no folder", "data": "'data' is not FOLDER:/PATH"}.items():
+    for word, said in {"nosuch:/data": "nosuch is no folder", "data": "'data' is not FOLDER:PATH"}.items():
         code, _, err = run("--mount", word, *COMMAND)
         assert (code, said in err) == (2, True), err
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "elsewhere"))

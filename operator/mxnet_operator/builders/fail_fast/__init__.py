@@ -22,7 +22,14 @@ from mxnet_operator.api.types import MXJob
 
 HOOK: Final = Path(__file__).parent / "hook"
 """Folder that belongs first in PYTHONPATH."""
-_FILES: Final = ("run.sh", "sitecustomize.py", "mxjob_resume.py", "mxjob_stall.py", "mxjob_divergence.py")
+_FILES: Final = (
+    "run.sh",
+    "sitecustomize.py",
+    "mxjob_place.py",
+    "mxjob_resume.py",
+    "mxjob_stall.py",
+    "mxjob_divergence.py",
+)
 
 DATA: Final = {name: (HOOK / name).read_text(encoding="utf-8") for name in _FILES}
 CONFIG_MAP: Final = f"mxjob-failfast-{hashlib.sha256(''.join(DATA.values()).encode()).hexdigest()[:10]}"

@@ -90,7 +90,6 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: FolderScript | None)
         (_removed(message, ran) or _missing(message, ran) if ran is not None else "")
         or _no_gpu(message, job)
         or _notebook(message, ran)
-        or _path_in_code(message, job)
         or _download(message)
     )
 
@@ -176,23 +175,6 @@ def _notebook(message: str, ran: FolderScript | None) -> str:
     file = ran.script.file if ran is not None else None
     name = "SCRIPT" if file is None else shlex.quote(os.path.relpath(file))
     return f"get_ipython() exists in notebooks only; comment its lines out: sed -i 's/^get_ipython()/#&/' {name}"
-
-
-def _path_in_code(message: str, job: Mapping[str, Any]) -> str:
-    """Return a hint at a mount path that a failed script has in its code; empty where that isn't why it failed.
-
-    The local cluster puts folders in the place of mount paths in arguments and variables only.
-    """
-    mounts = (
-        mount
-        for spec in job["spec"]["mxReplicaSpecs"].values()
-        for each in _containers(spec)
-        for mount in each.get("volumeMounts") or ()
-    )
-    for path in {mount["mountPath"] for mount in mounts}:
-        if "No such file" in message and re.search(rf"""['"]{re.escape(path)}[/'"]""", message):
-            return f"the local cluster replaces {path} in arguments and variables, not in the script: pass it after --"
-    return ""
 
 
 def _download(message: str) -> str:

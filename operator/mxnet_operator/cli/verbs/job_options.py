@@ -3,6 +3,8 @@
 import functools
 import hashlib
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -89,8 +91,9 @@ MountOption = Annotated[
     list[str] | None,
     option(
         "--mount",
-        metavar="FOLDER:/PATH[:ro]",
-        help="Local cluster only: folder of this machine and its mount path; repeatable.",
+        metavar="FOLDER:PATH[:ro]",
+        help="Local cluster only: folder of this machine, and where the script finds it: absolute, relative to the"
+        " script's folder, or ~/...; repeatable.",
     ),
 ]
 NodeSelectorOption = Annotated[
@@ -119,7 +122,24 @@ ResumeOption = Annotated[
     _more(
         "--resume",
         help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as MXNet's"
-        " fit.py does; put it on a --volume or --mount. Other scripts: runPolicy.resume of a manifest.",
+        " fit.py does; put it on a --volume or --mount. Other scripts: --checkpoint.",
+    ),
+]
+CheckpointOption = Annotated[
+    str | None,
+    _more(
+        "--checkpoint",
+        metavar="PATTERN",
+        help="--resume from these files, such as 'models/net-{epoch}.params'.",
+    ),
+]
+ResumeArgsOption = Annotated[
+    str | None,
+    _more(
+        "--resume-args",
+        metavar="ARGUMENTS",
+        help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
+        " {epoch}'.",
     ),
 ]
 FailOnDivergenceOption = Annotated[
@@ -152,6 +172,8 @@ class JobOptions:
     placement: str | None
     backoff_limit: int | None
     resume: bool | None
+    checkpoint: str | None
+    resume_args: str | None
     fail_on_divergence: bool | None
 
     def description(self) -> MXJobDescription | None:
@@ -173,8 +195,12 @@ class JobOptions:
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
             given["volumes"] = list({volume["name"]: volume for volume, _ in pairs}.values())
             given["volume_mounts"] = [mount for _, mount in pairs]
+        resume = {
+            **({"checkpoint": given.pop("checkpoint")} if "checkpoint" in given else {}),
+            **({"args": _words("--resume-args", given.pop("resume_args"))} if "resume_args" in given else {}),
+        }
         policy = {
-            **({"resume": {}} if given.pop("resume", False) else {}),
+            **({"resume": resume} if given.pop("resume", False) or resume else {}),
             **({"failOnDivergence": True} if given.pop("fail_on_divergence", False) else {}),
         }
         if policy:
@@ -183,6 +209,19 @@ class JobOptions:
             return MXJobDescription(**given)
         except DescriptionError as error:
             raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+
+
+def lacks_model_prefix(command: Sequence[str]) -> bool:
+    """Return whether a command is a Python script without the option under which fit.py saves its checkpoints."""
+    words = with_python(command)
+    return words[:1] == ("python",) and not any(word.startswith("--model-prefix") for word in words)
+
+
+def _words(flag: str, text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CommandError(f"{flag}: {text!r}: {str(error).lower()}", code=Exit.USAGE) from error
 
 
 def _pair(flag: str, text: str) -> tuple[str, str]:
@@ -206,19 +245,20 @@ def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parse `FOLDER:/PATH` or `FOLDER:/PATH:ro` into a volume and its mount."""
-    folder, mount = _mount("--mount", "FOLDER", text)
+    """Parse `FOLDER:PATH` or `FOLDER:PATH:ro` into a volume and its mount."""
+    folder, mount = _mount("--mount", "FOLDER", text, relative=True)
     if not Path(folder).is_dir():
         raise CommandError(f"--mount: {folder} is no folder of this machine", code=Exit.USAGE)
     path = str(Path(folder).resolve())
     return _named(path, {"hostPath": {"path": path, "type": "Directory"}}, mount)
 
 
-def _mount(flag: str, source: str, text: str) -> tuple[str, dict[str, Any]]:
-    """Parse `SOURCE:/PATH` or `SOURCE:/PATH:ro` into what is mounted and its mount."""
+def _mount(flag: str, source: str, text: str, *, relative: bool = False) -> tuple[str, dict[str, Any]]:
+    """Parse `SOURCE:/PATH` or `SOURCE:/PATH:ro` into what is mounted and its mount; a `relative` path may be, too."""
     given, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
-    if not given or not path.startswith("/") or mode not in ([""], ["ro", ""]):
-        raise CommandError(f"{flag}: {text!r} is not {source}:/PATH or {source}:/PATH:ro", code=Exit.USAGE)
+    slash = "" if relative else "/"
+    if not given or not path or not path.startswith(slash) or mode not in ([""], ["ro", ""]):
+        raise CommandError(f"{flag}: {text!r} is not {source}:{slash}PATH or {source}:{slash}PATH:ro", code=Exit.USAGE)
     return given, {"mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
 
 

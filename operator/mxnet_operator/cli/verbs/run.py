@@ -46,6 +46,7 @@ from mxnet_operator.cli.server.connection import (
 )
 from mxnet_operator.cli.verbs.job_options import (
     BackoffLimitOption,
+    CheckpointOption,
     CommandArgument,
     ConfigMapOption,
     EnvFileOption,
@@ -62,12 +63,14 @@ from mxnet_operator.cli.verbs.job_options import (
     PlacementOption,
     PullSecretOption,
     QueueOption,
+    ResumeArgsOption,
     ResumeOption,
     SecretOption,
     ServersOption,
     ServiceAccountOption,
     VolumeOption,
     WorkersOption,
+    lacks_model_prefix,
 )
 from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
 from mxnet_operator.client.jobs import in_v1_words, replicas
@@ -151,6 +154,8 @@ def run(
     placement: PlacementOption = None,
     backoff_limit: BackoffLimitOption = None,
     resume: ResumeOption = None,
+    checkpoint: CheckpointOption = None,
+    resume_args: ResumeArgsOption = None,
     fail_on_divergence: FailOnDivergenceOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
     dry_run_format: Annotated[_Format | None, option("-o", help="Format of --dry-run; default: yaml.")] = None,
@@ -271,6 +276,8 @@ def run(
         placement=placement,
         backoff_limit=backoff_limit,
         resume=resume,
+        checkpoint=checkpoint,
+        resume_args=resume_args,
         fail_on_divergence=fail_on_divergence,
     )
     target = Target(kubeconfig, context, namespace)
@@ -285,10 +292,18 @@ def run(
             hint="install them in the image" if pip else f"mxjob local image add NAME FOLDER {environment.given()}",
             code=Exit.USAGE,
         )
-    if resume and file is None and not mounts and not volumes:
+    is_resumed = resume or checkpoint is not None or resume_args is not None
+    if is_resumed and file is None and not mounts and not volumes:
         raise CommandError(
             "--resume: the checkpoints have to be in a folder that outlives a pod",
             hint="--volume CLAIM:/models or, on the local cluster, --mount ./models:/models, and --model-prefix in it",
+            code=Exit.USAGE,
+        )
+    if is_resumed and checkpoint is None and lacks_model_prefix(command or []):
+        raise CommandError(
+            "--resume: the script's arguments have no --model-prefix, which fit.py saves its checkpoints under",
+            hint="name what the script saves, and how it loads that: --checkpoint '/models/net-{epoch}.params'"
+            " --resume-args '--resume {checkpoint} --start-epoch {epoch}'",
             code=Exit.USAGE,
         )
     if mounts and not uses_local(target):

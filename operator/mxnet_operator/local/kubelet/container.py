@@ -26,7 +26,7 @@ from mxnet_operator.local.kubelet.preparation import (
     addressed_environment,
     prepare,
 )
-from mxnet_operator.local.kubelet.processes import ContainerProcess
+from mxnet_operator.local.kubelet.processes import ContainerProcess, MountFailedError
 from mxnet_operator.local.kubelet.status import (
     MESSAGE_LIMIT,
     ContainerRecord,
@@ -97,16 +97,29 @@ class Container:
         log = LogFile(self._place.folder / "logs" / record.name / "0.log")
         self._host.logs.start(self._pod()["metadata"]["uid"], record.name, log)
         record.container_id = f"{PROCESS}{self._key}"
+        if prepared.notice:
+            log.append(f"mxjob: {prepared.notice}\n".encode())
+        process: ContainerProcess | None = None
         try:
-            process = self._host.processes.spawn(prepared.argv, prepared.environment, prepared.folder, self._key)
-        except (OSError, ValueError) as error:
+            self._process = process = self._host.processes.spawn(
+                prepared.argv,
+                prepared.environment,
+                prepared.folder,
+                self._key,
+                mounts=prepared.mounts,
+                scratch=prepared.scratch,
+            )
+            await process.started()
+        except (OSError, ValueError, MountFailedError) as error:
             why = _why_not_started(prepared, error)
             log.append(f"{why}\n".encode())
+            if process is not None:
+                await process.wait(log.append, self._host.timing.drain)
+                self._process = None
             log.close()
             self._set(start_error(why))
             self._event("Warning", "Failed", f"Error: {why}")
             return
-        self._process = process
         started_at = now()
         self._set(running(started_at))
         self._event("Normal", "Started", f"Started container {record.name}")
@@ -236,7 +249,9 @@ async def run_or_lose(container: Container, record: ContainerRecord) -> None:
         record.state = lost()
 
 
-def _why_not_started(prepared: Prepared, error: OSError | ValueError) -> str:
+def _why_not_started(prepared: Prepared, error: OSError | ValueError | MountFailedError) -> str:
+    if isinstance(error, MountFailedError):
+        return f"mount: {error}"
     program = prepared.argv[0]
     if isinstance(error, FileNotFoundError):
         where = "no such file or directory" if "/" in program else "executable file not found in $PATH"

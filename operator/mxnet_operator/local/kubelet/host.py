@@ -12,6 +12,7 @@ from mxnet_operator.local.kubelet.devices import Devices
 from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.loopback import PodIndex
 from mxnet_operator.local.kubelet.processes import Processes
+from mxnet_operator.local.kubelet.short_path import ShortPath
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.waiting import Changes, Timing
 
@@ -44,6 +45,8 @@ class Host:
     node_name: str
     folder: Path
     """Folder with a folder for each pod, named by its uid."""
+    short_path: ShortPath
+    """Short path to the same folder."""
     allocatable: Mapping[str, str]
     """What the node offers, as quantities by resource."""
     images: Images

@@ -25,6 +25,7 @@ from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, keep_lease
 from mxnet_operator.local.kubelet.pod import Pod
 from mxnet_operator.local.kubelet.pod_files import outlives_cluster
 from mxnet_operator.local.kubelet.processes import Processes, cluster_id
+from mxnet_operator.local.kubelet.short_path import ShortPath
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 from mxnet_operator.local.waiting import Changes, Timing
@@ -90,13 +91,15 @@ class Kubelet:
         self._scheduler_events = EventRecorder(client, "default-scheduler", node_name)
         pods_changed = Changes()
         self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._pods_in, pods_changed, timing)
+        short_path = ShortPath(folder)
         self._host = Host(
             client=client,
             node_name=node_name,
             folder=folder,
+            short_path=short_path,
             allocatable=offered,
             images=images,
-            processes=Processes(cluster_id(folder)),
+            processes=Processes(cluster_id(folder), short_path.link),
             devices=Devices(devices),
             logs=Logs(),
             events=EventRecorder(client, "kubelet", node_name),
@@ -184,6 +187,7 @@ class Kubelet:
         await _cancelled(self._tasks)
         await asyncio.gather(*self._clean_ups)
         await self._host.processes.stop()
+        self._host.short_path.remove()
         await self._log_server.stop()
         await self._host.events.stop()
         await self._scheduler_events.stop()

@@ -1,15 +1,19 @@
 """Preparation of one run of a container: image, environment with addresses, folder and command.
 
-There are no mounts without root, so `/data/train.csv` of a volume mounted at /data becomes
-`<pod folder>/volumes/data/train.csv` wherever the spec writes it out. What a script itself has built in is not seen.
+A volume mounted at /data is there for the container's processes, and for no others (`mounting`). Where the kernel lets
+no user mount, `/data/train.csv` becomes `<pod folder>/volumes/data/train.csv` wherever the spec writes it out; what a
+script itself has built in is not seen then. A relative mount path, or one that begins with `~/`, is a link.
 """
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import posixpath
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +30,8 @@ from mxnet_operator.local.kubelet.environment import ConfigError, expand
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
 from mxnet_operator.local.kubelet.pod_files import write_paths
-from mxnet_operator.local.kubelet.volumes import mounts
+from mxnet_operator.local.kubelet.processes import Mount
+from mxnet_operator.local.kubelet.volumes import MountError, mounts
 
 
 class Paths:
@@ -74,6 +79,11 @@ class Prepared:
     argv: tuple[str, ...]
     environment: dict[str, str]
     folder: Path
+    mounts: tuple[Mount, ...] = ()
+    scratch: Path = Path()
+    """Empty folder for `mounting`."""
+    notice: str = ""
+    """What the container's log says first."""
 
 
 async def addressed_environment(
@@ -154,7 +164,10 @@ async def prepare(
     """
     folder = place.folder / "containers" / container["name"]
     workspace, message_file = folder / "workspace", folder / "termination-log"
-    inside = {termination_path(container): message_file, **mounts(container, place.volumes, values)}
+    given = mounts(container, place.volumes, values)
+    inside = {path: real for path, real in given.items() if path.startswith("/")}
+    links = {path: real for path, real in given.items() if path not in inside}
+    inside = {termination_path(container): message_file, **inside}
     if image.start.folder:
         inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)
@@ -169,9 +182,13 @@ async def prepare(
             work = workspace / lies_at.strip("/")
         elif lies_at.strip("/"):
             inside = {**inside, asked: workspace}
-            paths = Paths(inside)
     await asyncio.to_thread(_make_folders, place.folder, folder, workspace, work, image)
+    await asyncio.to_thread(_make_links, place.folder, work, workspace, links)
     await asyncio.to_thread(write_paths, pod, folder, work, inside)
+    why = await host.processes.why_no_mounts()
+    mounted = {} if why else {path: real for path, real in inside.items() if not _hides(path, host, image)}
+    unmounted = {path: real for path, real in inside.items() if path not in mounted}
+    paths = Paths({path: _without_blanks(host, place, real) for path, real in unmounted.items()})
     command = _command(container, image.start)
     own = {name: paths.rewrite(value) for name, value in values.items()}
     argv = tuple(paths.rewrite(expand(each, values)) for each in command)
@@ -180,7 +197,74 @@ async def prepare(
     forced = _forced(host, pod, container, own)
     if own.get("DMLC_WORKER_ID") == "0":  # as builders.fail_fast tells it where the pod brings the hook
         forced["MXJOB_RESULT_FILE"] = str(message_file)
-    return Prepared(argv, {**_base(pod, place, image), **own, **forced}, work)
+    return Prepared(
+        argv,
+        {**_base(host, pod, place, image), **own, **forced},
+        Path(lies_at) if Paths(mounted).real(lies_at) else work,
+        _mounts(container, given, mounted),
+        folder / "scratch",
+        _notice(sorted(given.keys() & unmounted.keys()), why),
+    )
+
+
+def _hides(inside: str, host: Host, image: ReadyImage) -> bool:
+    """Whether a mount would hide what the container needs: its folder, the interpreters, the hook."""
+    needed = (host.folder, image.bin_dir, image.python.resolve(), HOOK, Path(sys.executable).resolve())
+    there = Path(inside).resolve()
+    return any(each.is_relative_to(there) for each in needed)
+
+
+def _mounts(container: Mapping[str, Any], given: Mapping[str, Path], mounted: Mapping[str, Path]) -> tuple[Mount, ...]:
+    read_only = {each["mountPath"] for each in container.get("volumeMounts") or [] if each.get("readOnly")}
+    found = [Mount(path, str(real), path in read_only) for path, real in mounted.items()]
+    if found:  # what links lead to
+        writable = {str(real) for path, real in given.items() if path not in read_only}
+        linked = {str(given[path]) for path in given.keys() & read_only if not path.startswith("/")}
+        found += [Mount(real, real, read_only=True) for real in sorted(linked - writable)]
+    return tuple(found)
+
+
+def _notice(unmounted: list[str], why: str) -> str:
+    if not unmounted:
+        return ""
+    reason = why or "a mount there would hide the program or the files of the cluster"
+    paths = ", ".join(unmounted)
+    return f"{paths}: not mounted, only replaced in arguments and variables, not in the script's code ({reason})"
+
+
+def _without_blanks(host: Host, place: PodPlace, real: Path) -> Path:
+    """Return a path that may stand unquoted in the text of a shell: a link to this one, if it has to be."""
+    if shlex.quote(str(real)) == str(real):
+        return real
+    links = place.folder / "links"
+    links.mkdir(exist_ok=True)
+    link = links / hashlib.sha256(os.fsencode(real)).hexdigest()[:8]
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(real)
+    return host.short_path.ensure() / place.folder.name / "links" / link.name
+
+
+def _make_links(pod: Path, work: Path, workspace: Path, links: Mapping[str, Path]) -> None:
+    """Make mount paths that are relative to the working directory, or begin with `~/`, links to the volumes.
+
+    Raises:
+        MountError: one leads out of the pod's folder, or to what is needed there.
+        OSError: the file system reports an error.
+    """
+    home = pod / "home"
+    for path, real in links.items():
+        base, rest = (home, path[2:]) if path.startswith("~/") else (work, path)
+        link = Path(os.path.normpath(base / rest))
+        if not link.parent.resolve().is_relative_to(pod) or link in {pod, work, home} or work.is_relative_to(link):
+            raise MountError(f"mount path {path} leads out of the pod: give an absolute one")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if link.is_symlink():
+            link.unlink()
+        elif link.exists():
+            if not link.is_relative_to(workspace):  # a copy of the image's files
+                raise MountError(f"mount path {path} exists: give an absolute one")
+            shutil.rmtree(link) if link.is_dir() else link.unlink()
+        link.symlink_to(real)
 
 
 def _command(container: Mapping[str, Any], start: Start) -> list[str]:
@@ -203,20 +287,20 @@ def termination_path(container: Mapping[str, Any]) -> str:
 def _make_folders(pod: Path, container: Path, workspace: Path, work: Path, image: ReadyImage) -> None:
     shutil.rmtree(container, ignore_errors=True)
     workspace.mkdir(parents=True)
-    for each in (pod / "home", pod / "tmp", work):
+    for each in (pod / "home", pod / "tmp", container / "scratch", work):
         each.mkdir(parents=True, exist_ok=True)
     # It exists from the start, so that a script may open it for appending as in a container.
     (container / "termination-log").touch()
     image.copy_folder(workspace)
 
 
-def _base(pod: Mapping[str, Any], place: PodPlace, image: ReadyImage) -> dict[str, str]:
+def _base(host: Host, pod: Mapping[str, Any], place: PodPlace, image: ReadyImage) -> dict[str, str]:
     """Build the variables that a container image would set; the host's own environment is left out."""
     return {
         "PATH": f"{image.bin_dir}:{_HOST_PATH}",
         "VIRTUAL_ENV": str(image.bin_dir.parent),
         "HOME": str(place.folder / "home"),
-        "TMPDIR": str(place.folder / "tmp"),
+        "TMPDIR": str(host.short_path.ensure() / place.folder.name / "tmp"),
         "HOSTNAME": pod["spec"].get("hostname") or pod["metadata"]["name"],
         "LANG": "C.UTF-8",
         "TZ": "UTC",

@@ -3,14 +3,17 @@
 import asyncio
 import contextlib
 import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from mxnet_operator.local.kubelet import reaper
+from mxnet_operator.local.kubelet import mounting, reaper
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, CONTAINER_MARKER, REAPER_MARKER, kill_marked, marked
 
 VMSTAT = Path("/proc/vmstat")
@@ -39,13 +42,34 @@ def left_over(folder: Path) -> list[int]:
     return sorted(marked(CLUSTER_MARKER, cluster_id(folder)))
 
 
+class Mount(NamedTuple):
+    """Mount that a container's processes see, and no others."""
+
+    inside: str
+    real: str
+    read_only: bool
+
+
+class MountFailedError(Exception):
+    """A container's mounts can't be made."""
+
+
 class Processes:
     """Processes of one cluster, and the reaper that kills them if this process dies."""
 
-    def __init__(self, cluster_id: str) -> None:
+    def __init__(self, cluster_id: str, link: Path | None = None) -> None:
+        """`link` is removed by the reaper if this process dies."""
         self.cluster_id = cluster_id
+        self._link = link
         self._groups: set[int] = set()
         self._reaper: subprocess.Popen[bytes] | None = None
+        self._probe: asyncio.Task[str] | None = None
+
+    async def why_no_mounts(self) -> str:
+        """Return why this user can't give a process mounts of its own on this machine; empty where it can."""
+        if self._probe is None:
+            self._probe = asyncio.create_task(asyncio.to_thread(_why_no_mounts))
+        return await asyncio.shield(self._probe)
 
     async def start(self) -> None:
         """Kill the processes of an earlier run of this cluster, and start the reaper."""
@@ -65,9 +89,18 @@ class Processes:
             self._reaper = None
 
     def spawn(
-        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, container_id: str
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        container_id: str,
+        *,
+        mounts: Sequence[Mount] = (),
+        scratch: Path = Path(),
     ) -> "ContainerProcess":
         """Start a program in a session of its own, with its output in one pipe.
+
+        With `mounts`, it has started only when `ContainerProcess.started` returns. `scratch` is an empty folder.
 
         Raises:
             OSError: it can't be started, as execve says.
@@ -75,24 +108,34 @@ class Processes:
         marks = {CLUSTER_MARKER: self.cluster_id, CONTAINER_MARKER: container_id}
         kills = oom_kills()
         reading, writing = os.pipe()
+        status: tuple[int, ...] = ()
+        argv, variables = list(argv), dict(environment)
+        if mounts:
+            status = os.pipe()
+            # They are meant for the program, and would change how this interpreter starts.
+            apart = {name: variables.pop(name) for name in environment if name.startswith(("LD_", "LC_"))}
+            argv = _with_mounts(argv, mounts, scratch, folder=folder, variables=apart, status=status[1])
         try:
             process = subprocess.Popen(
-                list(argv),
-                cwd=folder,
-                env={**environment, **marks},
+                argv,
+                cwd=folder if not mounts else "/",
+                env={**variables, **marks},
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=status[1:],
             )
         except BaseException:
-            os.close(reading)
+            for each in (reading, *status[:1]):
+                os.close(each)
             raise
         finally:
-            os.close(writing)
+            for each in (writing, *status[1:]):
+                os.close(each)
         self._groups.add(process.pid)
         self._tell(b"+%d\n" % process.pid)
-        return ContainerProcess(process, reading, container_id, kills, self._ended)
+        return ContainerProcess(process, reading, container_id, kills, self._ended, status=next(iter(status), None))
 
     async def _last_reaper_gone(self) -> None:
         """Wait for the reaper of an earlier run, which would kill this run's processes too."""
@@ -108,7 +151,7 @@ class Processes:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_FOR_THE_REAPER)
         try:
             self._reaper = subprocess.Popen(
-                [sys.executable, "-I", "-S", reaper.__file__, self.cluster_id],
+                [sys.executable, "-I", "-S", reaper.__file__, self.cluster_id, str(self._link or "")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -145,9 +188,12 @@ class ContainerProcess:
         container_id: str,
         kills: int,
         ended: Callable[[int], None],
+        *,
+        status: int | None = None,
     ) -> None:
-        """`kills` is what `oom_kills` returned before the process started."""
+        """`kills` is what `oom_kills` returned before the process started, `status` the pipe of `mounting`."""
         self._process = process
+        self._status = status
         self._output = output
         self._container_id = container_id
         self._ended = ended
@@ -162,6 +208,21 @@ class ContainerProcess:
     def pid(self) -> int:
         """Process id, which is also that of the group."""
         return self._process.pid
+
+    async def started(self) -> None:
+        """Wait until the program has started.
+
+        Raises:
+            OSError: it can't be started, as execve says.
+            MountFailedError: a mount can't be made.
+        """
+        if self._status is None:
+            return
+        status, self._status = self._status, None
+        try:
+            _raise_failure(await _read_to_end(status))
+        finally:
+            os.close(status)
 
     def signal_group(self, number: int) -> None:
         """Send a signal to the whole group; do nothing once it has ended."""
@@ -214,6 +275,78 @@ class ContainerProcess:
         self.is_out_of_memory = killed and oom_kills() > self._oom_kills
         self._ended(self._process.pid)
         return status
+
+
+def _with_mounts(
+    argv: list[str],
+    mounts: Sequence[Mount],
+    scratch: Path,
+    *,
+    folder: Path,
+    variables: Mapping[str, str],
+    status: int,
+) -> list[str]:
+    plan = {
+        "mounts": mounts,
+        "scratch": str(scratch),
+        "folder": str(folder),
+        "variables": variables,
+        "status": status,
+    }
+    return [sys.executable, "-I", "-S", mounting.__file__, json.dumps(plan), *argv]
+
+
+def _why_no_mounts() -> str:
+    """Try it, with a mount whose place is missing. Blocks."""
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Mount(f"/{Path(scratch).name}", scratch, read_only=True)
+        reading, writing = os.pipe()
+        try:
+            try:
+                argv = _with_mounts(["true"], [place], Path(scratch), folder=Path("/"), variables={}, status=writing)
+                tried = subprocess.run(
+                    argv, check=False, pass_fds=[writing], env={"PATH": os.defpath}, capture_output=True
+                )
+            finally:
+                os.close(writing)
+            _raise_failure(os.read(reading, _READ))
+        except (OSError, MountFailedError) as error:
+            return str(error)
+        finally:
+            os.close(reading)
+    return "" if tried.returncode == 0 else tried.stderr.decode(errors="replace").strip()
+
+
+async def _read_to_end(descriptor: int) -> bytes:
+    loop, found, ended = asyncio.get_running_loop(), b"", asyncio.Event()
+
+    def read() -> None:
+        nonlocal found
+        piece = os.read(descriptor, _READ)
+        found += piece
+        if not piece:
+            ended.set()
+
+    loop.add_reader(descriptor, read)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    return found
+
+
+def _raise_failure(status: bytes) -> None:
+    """Raise what `mounting` reports; do nothing where it reports nothing.
+
+    Raises:
+        OSError, MountFailedError: as `ContainerProcess.started`.
+    """
+    if not status:
+        return
+    what, number, path = json.loads(status)
+    if what == "mount":
+        raise MountFailedError(f"{path}: {os.strerror(number).lower()}")
+    raise OSError(number, os.strerror(number))
 
 
 def _close_pipe(process: subprocess.Popen[bytes]) -> None:

@@ -1,7 +1,7 @@
 """Reaper: a process that outlives the kubelet and kills the processes that it leaves behind.
 
-Run as `python -I -S reaper.py CLUSTER_ID` with a pipe as its input, whose other end the kubelet holds: "+GROUP" and
-"-GROUP" lines tell it the process groups that run. When the pipe ends, whatever ended the kubelet, every process of
+Run as `python -I -S reaper.py CLUSTER_ID LINK` with a pipe as its input, whose other end the kubelet holds: "+GROUP"
+and "-GROUP" lines tell it the process groups that run. When the pipe ends, whatever ended the kubelet, every process of
 the cluster dies, also processes that have left their group: they carry the cluster's marker in their environment.
 Standard library only, as little of it as possible: it stays in memory for as long as the cluster runs.
 """
@@ -49,8 +49,8 @@ def kill_marked(variable: str, value: str, rounds: int = 20) -> bool:
 
 
 def main() -> None:
-    """Wait for the kubelet's end, then kill its processes."""
-    cluster = sys.argv[1]
+    """Wait for the kubelet's end, then kill its processes and remove its link."""
+    cluster, link = sys.argv[1:3]
     groups: set[int] = set()
     pending = b""
     while data := os.read(0, 65536):
@@ -66,6 +66,11 @@ def main() -> None:
     for _ in range(3):
         kill_marked(CLUSTER_MARKER, cluster)
         time.sleep(0.2)
+    if link:
+        try:  # noqa: SIM105
+            os.unlink(link)  # noqa: PTH108
+        except OSError:
+            pass
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ MXJOB_RESUME is runPolicy.resume in JSON, present after the first attempt. The c
 the command of the container's first Python process that runs a script and has every option that the path names.
 
 A checkpoint is complete when each rank that the path names has its file, and no `.params` file breaks off: a process
-killed while it saves leaves half a file. Files from before the job are another job's. All workers choose alike, because
-they read the same folder while none trains.
+killed while it saves leaves half a file. Where no rank but 0 has a file with its number, all ranks write and load rank
+0's. Files from before the job are another job's. All workers choose alike, because they read the same folder while none
+trains. One that starts anew first moves what the attempts before have saved into a folder beside it.
 """
 # mypy: ignore-errors
 import errno
@@ -36,16 +37,19 @@ def resume():
     del os.environ["MXJOB_RESUME"]
     if not is_first(asked["since"]):
         return
-    pattern = os.path.normpath(pattern)
-    epoch, paths = newest(pattern, asked["since"] - SKEW_SECONDS)
+    pattern, since = os.path.normpath(pattern), asked["since"] - SKEW_SECONDS
+    epoch, paths = newest(pattern, since)
     if epoch is None:
-        say("starts anew: nothing complete is at %s (does the folder outlive a pod?)" % pattern)
+        start_anew(pattern, since)
         return
     say("goes on after epoch %d, from %s" % (int(epoch), ", ".join(paths)))
     os.environ["MXJOB_RESUME_EPOCH"] = str(int(epoch))
     if asked["args"]:
         args = [with_options(word, words) or word for word in asked["args"]]
-        os.execv(sys.executable, words + [word.replace("{epoch}", epoch) for word in args])
+        values = ("{epoch}", epoch), ("{epoch+1}", str(int(epoch) + 1)), ("{checkpoint}", paths[0])
+        for name, value in values:
+            args = [word.replace(name, value) for word in args]
+        os.execv(sys.executable, words + args)
 
 
 def decoded(word):
@@ -88,13 +92,87 @@ def is_first(since):
 
 def newest(pattern, since):
     """Return the digits of the newest complete epoch and its files, one of each rank; None and nothing without one."""
-    ranks = range(int(os.environ.get("DMLC_NUM_WORKER", "1"))) if "rank}" in pattern else [0]
-    of_ranks = [epochs(with_rank(pattern, rank), since) for rank in ranks]
+    of_ranks = saved_by_ranks(pattern, since)
     for epoch in sorted(set(of_ranks[0]).intersection(*of_ranks[1:]), reverse=True):
         files = [of_rank[epoch] for of_rank in of_ranks]
         if all(is_whole(path) for _, path in files):
             return files[0][0], [path for _, path in files]
     return None, []
+
+
+def saved_by_ranks(pattern, since):
+    """Return the `epochs` of each rank that has files of its own: of rank 0 alone, where no other has any."""
+    others = range(1, int(os.environ.get("DMLC_NUM_WORKER", "1"))) if "rank}" in pattern else ()
+    # Rank 0's are looked at last, and moved first: of files that another worker moves, all never look like rank 0's.
+    found = [epochs(with_rank(pattern, rank), since) for rank in others]
+    are_named = "{-rank}" not in pattern or any(has_files(pattern, rank) for rank in others)
+    return [epochs(with_rank(pattern, 0), since)] + (found if are_named else [])
+
+
+def has_files(pattern, rank):
+    """Return whether a rank has any file with its number, such as a symbol without parameters."""
+    head = pattern.partition("{epoch}")[0]
+    start = with_rank(head, rank) if "{-rank}" in head else with_rank(pattern, rank)
+    return bool(glob.glob(as_glob(start) + "*"))
+
+
+def start_anew(pattern, since):
+    """Say why no checkpoint can be loaded, and keep what the script would now overwrite."""
+    start = re.split(r"[{*]", pattern)[0].rstrip("-_.")
+    found = kin(pattern, start, since)
+    if not found:
+        others = glob.glob(os.path.join(os.path.dirname(as_glob(start)), "*.params"))
+        there = ", ".join(sorted(path for path in others if (modified(path) or 0) >= since)[:3])
+        more = "; there is %s" % there if there else " (does the folder outlive a pod?)"
+        say("starts anew: nothing of this job is at %s%s" % (pattern, more))
+        return
+    why, folder = why_incomplete(pattern, since, found), os.path.dirname(start)
+    kept = os.path.join(folder, "before-attempt-%s" % os.environ.get("MXJOB_ATTEMPT"))
+    for path in found:
+        try:
+            move(path, os.path.join(kept, os.path.relpath(path, folder or ".")))
+        except (IOError, OSError) as error:
+            say("can't start anew without losing %s, which can't be moved: %s" % (path, error))
+            os._exit(1)
+    say("starts anew: %s; what was saved is now in %s" % (why, kept))
+
+
+def kin(pattern, start, since):
+    """Return the files of this job that the pattern means or that begin as it does, those of rank 0 first."""
+    found = [path for of_rank in saved_by_ranks(pattern, since) for _, path in of_rank.values()]
+    if os.path.basename(start):
+        found += [path for path in glob.glob(as_glob(start) + "*") if not path[len(start) :][:1].isalnum()]
+    found = [path for path in found if os.path.isfile(path) and (modified(path) or 0) >= since]
+    return sorted(set(found), key=found.index)
+
+
+def why_incomplete(pattern, since, found):
+    of_ranks = saved_by_ranks(pattern, since)
+    all_epochs = set().union(*of_ranks)
+    if not all_epochs:
+        return "%s is there, but nothing at %s" % (found[0], pattern)
+    newest_epoch = max(all_epochs)
+    digits, there = next(each[newest_epoch] for each in of_ranks if newest_epoch in each)
+    for rank, each in enumerate(of_ranks):
+        if newest_epoch not in each:
+            return "%s is there, but not %s" % (there, with_rank(pattern, rank).replace("{epoch}", digits))
+        if not is_whole(each[newest_epoch][1]):
+            return "%s breaks off" % each[newest_epoch][1]
+    return "%s was being saved" % there
+
+
+def move(path, target):
+    """Move a file, unless another worker does."""
+    try:
+        os.makedirs(os.path.dirname(target))
+    except OSError as error:
+        if error.errno != errno.EEXIST:
+            raise
+    try:
+        os.rename(path, target)
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            raise
 
 
 def with_rank(pattern, rank):
@@ -104,13 +182,27 @@ def with_rank(pattern, rank):
 def epochs(pattern, since):
     """Return the files that match the pattern and are of this job, with the digits in their names, by epoch."""
     parts = pattern.split("{epoch}")
-    wanted = re.compile(re.escape(parts[0]) + r"(\d+)" + r"\1".join(map(re.escape, parts[1:])) + r"\Z")
-    found = map(wanted.match, glob.glob("*".join(re.sub(r"([*?[])", r"[\1]", part) for part in parts)))
-    return dict(
-        (int(match.group(1)), (match.group(1), match.group(0)))
-        for match in found
-        if match and os.path.getmtime(match.group(0)) >= since
-    )
+    regexes = [re.escape(part).replace(r"\*", "[^/]*") for part in parts]
+    wanted = re.compile(regexes[0] + r"(\d+)" + r"\1".join(regexes[1:]) + r"\Z")
+    found = []
+    for match in map(wanted.match, glob.glob("*".join(map(as_glob, parts)))):
+        written = modified(match.group(0)) if match else None
+        if written is not None and written >= since:
+            found.append((written, match))
+    found.sort(key=lambda each: each[0])  # of several files of an epoch, the newest
+    return dict((int(match.group(1)), (match.group(1), match.group(0))) for _, match in found)
+
+
+def as_glob(text):
+    return re.sub(r"([?[])", r"[\1]", text)
+
+
+def modified(path):
+    """Return when a file was written; None where another worker has just moved it."""
+    try:
+        return os.path.getmtime(path)
+    except OSError:
+        return None
 
 
 def is_whole(path):
@@ -120,7 +212,7 @@ def is_whole(path):
     try:
         with open(path, "rb") as file:
             return read_list(file)
-    except (struct.error, IndexError, OverflowError):  # it ends before its last field, or has none of the format's
+    except (IOError, OSError, struct.error, IndexError, OverflowError):  # it ends before its last field, or was moved
         return False
 
 

@@ -5,7 +5,8 @@ ever, for a process that is gone or will never answer. A worker that waits insid
 others. So the first failure, which counts, is the cause, wherever the cause is a worker.
 
 Watched is a process that imports MXNet, and none of its descendants, until its script has ended. It may wait as long as
-it takes for the gang to come together and for the other workers at the end: KVStore's `create` and `__del__`.
+it takes for the gang to come together and for the other workers at the end: KVStore's `create` and `__del__`. Of the
+first it says so after a minute, and where: who hasn't come is seen by comparing the workers.
 """
 
 # mypy: ignore-errors
@@ -20,6 +21,7 @@ except ImportError:  # Python 2
 
 STALLED = 138  # retried under restartPolicy ExitCode
 NOTICED_AFTER = 300
+GANG_NOTICED_AFTER = 60
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.2, 2
 GRACE = 3
 WATCHED = "MXJOB_STALL_WATCHED"
@@ -57,13 +59,16 @@ class Watch(object):
     def run(self):
         notice = min(NOTICED_AFTER, self.limit)
         period = max(SHORTEST_PERIOD, min(LONGEST_PERIOD, notice / 20))
-        idle, (cpu, written) = 0, used()
+        idle, waited, (cpu, written) = 0, 0, used()
         while not self.is_over:
             time.sleep(period)
             # Periods are counted, and not the time: of a process that was stopped, none has passed.
             idle += period
             now_cpu, now_written = used()
             frame = sys._current_frames().get(self.main)
+            waited = waited + period if waits_for_gang(frame) else 0
+            if GANG_NOTICED_AFTER <= waited < GANG_NOTICED_AFTER + period and not self.is_over:
+                self.say(waited, frame)
             if abs(now_cpu - cpu) > 0.02 + 0.01 * idle or now_written != written or not may_stall(frame):
                 idle, cpu, written = 0, now_cpu, now_written
                 continue
@@ -86,7 +91,9 @@ class Watch(object):
         while is_of_library(caller) and caller.f_back is not None:
             caller = caller.f_back
         where = "%s:%d, in " % (caller.f_code.co_filename, caller.f_lineno)
-        if is_of_mxnet(frame):
+        if waits_for_gang(frame):
+            where += "MXNet's create: has every worker created a distributed KVStore?"
+        elif is_of_mxnet(frame):
             where += "MXNet's %s: do all workers make as many batches?" % frame.f_code.co_name
         else:
             where += frame.f_code.co_name
@@ -96,11 +103,15 @@ class Watch(object):
 
 def may_stall(frame):
     """Return whether a main thread in this frame, None at the interpreter's end, counts as standing still."""
-    if frame is None or (is_of_mxnet(frame, "kvstore") and frame.f_code.co_name in ("create", "__del__")):
+    if frame is None or waits_for_gang(frame) or (is_of_mxnet(frame, "kvstore") and frame.f_code.co_name == "__del__"):
         return False
     while frame is not None and os.path.basename(frame.f_code.co_filename) != "pdb.py":
         frame = frame.f_back
     return frame is None
+
+
+def waits_for_gang(frame):
+    return frame is not None and is_of_mxnet(frame, "kvstore") and frame.f_code.co_name == "create"
 
 
 def folder_of_mxnet():
@@ -136,6 +147,13 @@ def children(process):
 
 
 def cpu_of(process):
+    return sum(map(int, stat_of(process)[11:15])) / float(CLOCK_TICKS)  # with that of its children which have ended
+
+
+def state_of(process):
+    return stat_of(process)[0]
+
+
+def stat_of(process):
     with open("/proc/%s/stat" % process) as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / float(CLOCK_TICKS)  # with that of its children which have ended
+        return stat.read().rpartition(")")[2].split()

@@ -2,7 +2,8 @@
 And lets a replica that is a container's first process end on SIGTERM, which it would ignore.
 And frees KVStores that would outlive the interpreter: their threads abort a finished training with 134.
 And carries a result that is longer than Kubernetes keeps in the log (MXJOB_RESULT_FILE says where the result is).
-The files beside this one let an attempt go on from a checkpoint, notice a stall, and end a training that diverges.
+The files beside this one let an attempt go on from a checkpoint, notice a stall, end a training that diverges, and keep
+a script that sets DMLC_* itself in its job.
 
 Python runs it at start-up, because its folder comes first in PYTHONPATH. Python 2.7 to 3.13, CPython, any image: so
 plain old syntax and no imports but the standard library's. MXJOB_FAILFAST=off turns it off.
@@ -254,6 +255,11 @@ def resume():
     mxjob_resume.resume()
 
 
+def keep_place():
+    from mxjob_place import Place
+    sys.meta_path.insert(0, Place())
+
+
 def watch_for_stalls():
     from mxjob_stall import Watch
     WATCHES.append(Watch(flush))
@@ -283,6 +289,8 @@ if ROLE and os.getpid() == 1:
 if ROLE == "worker" and "MXJOB_RESUME" in os.environ:
     attempt(resume)
 run_hidden_sitecustomize()
+if ROLE:
+    attempt(keep_place)
 if ROLE == "worker":
     if "MXJOB_RESULT_FILE" in os.environ:
         attempt(log_long_result_at_exit)
