@@ -142,6 +142,8 @@ def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
         ("dashboard",): [["-n", ARGUMENT]],
         ("cp",): [[f"digits:{ARGUMENT}", "."], [ARGUMENT, "."]],
         ("wait",): [["digits"], ["digits", "--timeout", ARGUMENT]],
+        ("stop",): [["digits"], [ARGUMENT]],
+        ("rerun",): [["digits", "--detach"], [ARGUMENT]],
         ("delete",): [["digits"], [ARGUMENT]],
         ("validate",): [["-f", bad], ["-f", other], ["-f", broken]],
         ("convert",): [["-f", bad], ["-f", other], ["-f", broken]],
