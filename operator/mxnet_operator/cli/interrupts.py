@@ -42,13 +42,17 @@ def first_signal(clock: Callable[[], float] | None = None) -> "Iterator[asyncio.
     heard = [number for number in CODES if signal.getsignal(number) is not signal.SIG_IGN]
     _handlers.append(arrived)
     for number in heard:
-        loop.add_signal_handler(number, lambda code: _handlers[-1](code), CODES[number])
+        loop.add_signal_handler(number, _to_innermost, CODES[number])
     try:
         yield asked
     finally:
         _handlers.pop()
         for number in heard if not _handlers else ():
             loop.remove_signal_handler(number)
+
+
+def _to_innermost(code: Exit) -> None:
+    _handlers[-1](code)
 
 
 async def unless_interrupted(work: Coroutine[Any, Any, Exit]) -> Exit:
@@ -83,7 +87,8 @@ async def typed_line() -> str | None:
     with first_signal() as interrupted:
         loop.add_reader(_STDIN, read)
         try:
-            await asyncio.wait({line, interrupted}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {line, interrupted}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             loop.remove_reader(_STDIN)
     return line.result().decode("utf-8", "replace").strip() if line.done() else None

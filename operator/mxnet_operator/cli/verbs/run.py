@@ -87,8 +87,8 @@ EXAMPLES = """
 
   mxjob run -f job.yaml --adopt example.com/run --on-interrupt keep --output-dir out
 
-[bold]Exit codes[/]  0 Succeeded, or created with --detach · 1 Failed or deleted · 2 not valid · 3 API server unreachable, or rejects it ·
-124 --timeout passed · 130 Ctrl-C · 143 SIGTERM
+[bold]Exit codes[/]  0 Succeeded, or created with --detach · 1 Failed or deleted · 2 not valid ·
+3 API server unreachable, or rejects it · 124 --timeout passed · 130 Ctrl-C · 143 SIGTERM
 
 [bold]With --adopt[/]  1 Failed · 3 API server rejects it, or the job is another run's · 4 deleted by somebody ·
 75 API server unreachable: the same command finds the job again, as after 130 and 143 if the job was kept
@@ -236,8 +236,8 @@ def run(
     With -f the job is that of a manifest, and options are merged over it.
 
     The log of worker-0 goes to stdout, everything else to stderr. Ctrl-C on a terminal asks whether to keep or stop the
-    job; in a script it deletes the job and waits until it is gone, and a second one exits at once. With --adopt, a command that was killed and is started again finds its job. A closed
-    pipe, as by head, ends the output, not the job.
+    job. In a script it deletes the job and waits until it is gone, and a second one exits at once. With --adopt, a
+    command that was killed and is started again finds its job. A closed pipe, as by head, ends the output, not the job.
     """
     if workflow is not None and on_interrupt is not None:
         raise CommandError(
