@@ -74,10 +74,12 @@ def add_folder(folder: Path, packages: Sequence[str], *, gpus: bool, build: bool
 
         snapshot = take_snapshot(folder)
         image = store.add_snapshot(snapshot, image_name(folder), GPU_IMAGE if gpus else BASE_IMAGE, packages)
-        out = ", ".join(snapshot.left_out[:_SHOWN]) + (", ..." if len(snapshot.left_out) > _SHOWN else "")
-        left_out = f"; left out by {snapshot.rules}: {out}" if out else ""
+        left_out = f"; left out by {snapshot.rules}: {_some(snapshot.left_out)}" if snapshot.left_out else ""
         files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
         say(f"image {image.name}: {files}, {_size(snapshot.size)} of {folder}{left_out}")
+        if snapshot.withheld:
+            what, first = _some([_with_target(folder / each, each) for each in snapshot.withheld]), snapshot.withheld[0]
+            say(f"left out: {what}; to include one, write a line such as !{first} into {snapshot.rules}")
         if build and not store.ready(image):
             say("building its Python environment, which is kept (MXNet is some 50 MB the first time)")
             build_image(store, image)
@@ -94,6 +96,15 @@ def complete_image(_: typer.Context, incomplete: str) -> list[str]:
     with contextlib.suppress(Exception), image_store() as store:
         return [image.name for image in store.list() if image.name.startswith(incomplete)]
     return []
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _with_target(path: Path, name: str) -> str:
+    """Return a path's name, with the target of a link: a folder of data is mounted instead of copied."""
+    return f"{name} (a link to {path.readlink()}: --mount)" if path.is_symlink() else name
 
 
 def _size(size: int) -> str:

@@ -1,5 +1,6 @@
 """A script as `mxjob run train.py` takes it: its folder and command, and a Dockerfile for another cluster."""
 
+import contextlib
 import difflib
 import os
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import mxnet_operator
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.images import image_name
 
@@ -68,18 +69,22 @@ class Script:
         return cls(folder, with_python([name if first.endswith(".py") else f"./{name}", *words[1:]]))
 
     def write_dockerfile(self, packages: Sequence[str]) -> bool:
-        """Write a Dockerfile of the folder unless it has one; returns whether it was written.
+        """Write a Dockerfile of the folder unless it has one, and its .dockerignore; returns whether it was written.
 
         Raises:
             CommandError: it can't be written.
         """
+        path = self.folder / "Dockerfile"
         try:
-            with (self.folder / "Dockerfile").open("x", encoding="utf-8") as file:
+            with path.open("x", encoding="utf-8") as file:
                 file.write(_dockerfile(self, packages))
+            path = self.folder / ".dockerignore"
+            with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+                file.write(_dockerignore(self.folder))
         except FileExistsError:
             return False
         except OSError as error:
-            raise CommandError(f"{self.folder / 'Dockerfile'}: {error.strerror or error}") from error
+            raise CommandError(f"{path}: {error.strerror or error}") from error
         return True
 
 
@@ -164,6 +169,27 @@ def _dockerfile(script: Script, packages: Sequence[str]) -> str:
         f"CMD [{words}]",
     ]
     return "\n".join([*lines, ""])
+
+
+def _dockerignore(folder: Path) -> str:
+    """Return a .dockerignore that leaves out what the local cluster does: keys, and what the .gitignore names."""
+    with extra_needed("local"):
+        from mxnet_operator.local.images import LEFT_OUT  # noqa: PLC0415
+    lines = ["# Files that no image needs, and that none may have."]
+    lines += [f"**/{each}" for each in LEFT_OUT]
+    with contextlib.suppress(OSError):
+        rules = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
+        lines += ["# Lines of .gitignore.", *(_docker_rule(each.strip()) for each in rules)]
+    return "\n".join([*lines, ""])
+
+
+def _docker_rule(line: str) -> str:
+    """Return a line of a .gitignore as one of a .dockerignore, where a name alone means the folder itself."""
+    if not line or line.startswith("#"):
+        return line
+    negation, rule = ("!", line[1:]) if line.startswith("!") else ("", line)
+    is_anywhere = "/" not in rule.rstrip("/")
+    return f"{negation}**/{rule}" if is_anywhere else f"{negation}{rule.lstrip('/')}"
 
 
 def _with_image(words: Sequence[str], image: str) -> list[str]:

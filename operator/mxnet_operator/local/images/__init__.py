@@ -1,7 +1,7 @@
 """Images of the local cluster: virtual environments built by uv from a lock, and folders of files."""
 
 from mxnet_operator.local.images.folder import Start
-from mxnet_operator.local.images.snapshot import Snapshot, take_snapshot
+from mxnet_operator.local.images.snapshot import LEFT_OUT, Snapshot, take_snapshot
 from mxnet_operator.local.images.store import (
     BASE_IMAGE,
     GPU_IMAGE,
@@ -16,6 +16,7 @@ from mxnet_operator.local.images.uv_process import BuildError, BuildProgress, Im
 __all__ = [
     "BASE_IMAGE",
     "GPU_IMAGE",
+    "LEFT_OUT",
     "TVM_IMAGE",
     "BuildError",
     "BuildProgress",

@@ -13,7 +13,7 @@ import msgspec
 
 from mxnet_operator.local.claims import lock, open_lock
 from mxnet_operator.local.images.environment import Environment
-from mxnet_operator.local.images.folder import Start, copy_folder, read_start
+from mxnet_operator.local.images.folder import IGNORED, Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
 from mxnet_operator.local.images.requirements import Addition, Requirements, read_plain
 from mxnet_operator.local.images.snapshot import Snapshot
@@ -147,6 +147,8 @@ class ReadyImage:
     start: Start = field(default_factory=Start)
     library_path: str = ""
     """LD_LIBRARY_PATH of its containers."""
+    is_snapshot: bool = False
+    """Whether `folder` is a copy that has the image's files only."""
 
     def copy_folder(self, destination: Path) -> None:
         """Copy the image's files into a container's working directory. Blocks: call it in a thread.
@@ -155,7 +157,7 @@ class ReadyImage:
             ImageError: they can't be copied; see `folder.copy_folder`.
         """
         if self.folder is not None:
-            copy_folder(self.folder, destination)
+            copy_folder(self.folder, destination, ignored=frozenset() if self.is_snapshot else IGNORED)
 
 
 class ImageStore:
@@ -292,7 +294,8 @@ class ImageStore:
             await environment.build(reader)
         start = read_start(image.folder) if image.folder is not None else Start()
         library_path = environment.library_path()
-        return ReadyImage(environment.python, environment.bin_dir, image.folder, start, library_path)
+        is_snapshot = image.name.startswith(_SNAPSHOT_PREFIX)
+        return ReadyImage(environment.python, environment.bin_dir, image.folder, start, library_path, is_snapshot)
 
     def _environment(self, lock: Lock) -> Environment:
         return self._environments.setdefault(lock.key, Environment(self._cache, lock))
