@@ -136,7 +136,11 @@ def test_what_a_cluster_killed_with_its_reaper_leaves_is_shown_and_ended_by_the_
     assert home.mxjob("local", "up", "--detach").returncode == 0
     assert home.processes().keys().isdisjoint(left)
     assert home.mxjob("local", "down").returncode == 0
-    assert status(home) == {"state": "Stopped", "pid": None, "leftOver": []}
+    assert {key: status(home)[key] for key in ("state", "pid", "leftOver")} == {
+        "state": "Stopped",
+        "pid": None,
+        "leftOver": [],
+    }
 
 
 def addresses(cluster, job):

@@ -1,5 +1,8 @@
 """What an image of a script's folder holds: the files, their limit, and the name that comes of their content."""
 
+import os
+import time
+
 import pytest
 
 from mxnet_operator.api.names import OUTPUT_MARK
@@ -152,13 +155,29 @@ def test_an_image_keeps_its_files_when_the_folder_changes(folder, tmp_path):
     assert not (image.folder / ".git").exists()
 
 
-def test_only_the_copies_used_last_are_kept(folder, tmp_path):
+def test_only_the_copies_used_last_are_kept_and_those_that_a_job_needs(folder, tmp_path):
     store = ImageStore(tmp_path / "home")
     made = []
-    for number in range(KEPT_SNAPSHOTS + 2):
+    for number in range(KEPT_SNAPSHOTS + 3):
         (folder / "train.py").write_text(str(number))
         made.append(store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, []))
-    assert not made[0].folder.exists()
-    assert store.resolve(made[0].name) is None
-    assert store.resolve(made[-1].name) == made[-1]
-    assert len(list((tmp_path / "home" / "snapshots").iterdir())) == KEPT_SNAPSHOTS
+        os.utime(made[-1].folder, (number, number))
+    again = store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
+    assert again == made[-1]
+    os.utime(made[1].folder)  # used again, last of all
+
+    unused = store.unused_snapshots({made[2].name}, keep=KEPT_SNAPSHOTS)
+    store.drop_snapshots(unused)
+
+    assert unused == [made[0].folder, made[3].folder]
+    assert [store.resolve(each.name) for each in made[:4]] == [None, made[1], made[2], None]
+    assert len(list((tmp_path / "home" / "snapshots").iterdir())) == KEPT_SNAPSHOTS + 1
+
+
+def test_a_copy_that_is_added_again_is_the_one_used_last(folder, tmp_path):
+    store = ImageStore(tmp_path / "home")
+    first = store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
+    os.utime(first.folder, (0, 0))
+    before = time.time()
+    store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
+    assert first.folder.stat().st_mtime >= before - 1

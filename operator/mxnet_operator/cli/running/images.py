@@ -74,6 +74,7 @@ def add_folder(folder: Path, packages: Sequence[str], *, gpus: bool, build: bool
 
         snapshot = take_snapshot(folder)
         image = store.add_snapshot(snapshot, image_name(folder), GPU_IMAGE if gpus else BASE_IMAGE, packages)
+        _drop_old_snapshots(store)
         left_out = f"; left out by {snapshot.rules}: {_some(snapshot.left_out)}" if snapshot.left_out else ""
         files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
         say(f"image {image.name}: {files}, {_size(snapshot.size)} of {folder}{left_out}")
@@ -84,6 +85,19 @@ def add_folder(folder: Path, packages: Sequence[str], *, gpus: bool, build: bool
             say("building its Python environment, which is kept (MXNet is some 50 MB the first time)")
             build_image(store, image)
         return image.name
+
+
+def _drop_old_snapshots(store: "ImageStore") -> None:
+    """Delete the oldest copies of folders which no unfinished job has; none where the cluster can't be asked."""
+    from mxnet_operator.local.images import KEPT_SNAPSHOTS  # noqa: PLC0415
+
+    if not store.unused_snapshots(frozenset(), keep=KEPT_SNAPSHOTS):
+        return
+    from mxnet_operator.cli.daemons.local_prune import use_of  # noqa: PLC0415
+    from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+
+    with contextlib.suppress(CommandError), usable_home() as home:
+        store.drop_snapshots(store.unused_snapshots(use_of(cluster_files(home)).images, keep=KEPT_SNAPSHOTS))
 
 
 def image_name(folder: Path) -> str:

@@ -5,6 +5,7 @@ from mxnet_operator.local.images.snapshot import LEFT_OUT, Snapshot, take_snapsh
 from mxnet_operator.local.images.store import (
     BASE_IMAGE,
     GPU_IMAGE,
+    KEPT_SNAPSHOTS,
     TVM_IMAGE,
     Image,
     ImageStore,
@@ -16,6 +17,7 @@ from mxnet_operator.local.images.uv_process import BuildError, BuildProgress, Im
 __all__ = [
     "BASE_IMAGE",
     "GPU_IMAGE",
+    "KEPT_SNAPSHOTS",
     "LEFT_OUT",
     "TVM_IMAGE",
     "BuildError",

@@ -1,18 +1,19 @@
 """Image store of the local cluster: built-in images, images added from folders, their names, and their environments."""
 
+import contextlib
 import difflib
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from mxnet_operator.local.claims import lock, open_lock
-from mxnet_operator.local.images.environment import Environment
+from mxnet_operator.local.claims import lock, open_lock, try_lock
+from mxnet_operator.local.images.environment import MARK, Environment
 from mxnet_operator.local.images.folder import IGNORED, Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
 from mxnet_operator.local.images.requirements import Addition, Requirements, read_plain
@@ -116,7 +117,7 @@ _BUILT_IN: Final = {
 _LOCK_NAME: Final = "requirements.txt"
 _SNAPSHOT_PREFIX: Final = "run/"
 KEPT_SNAPSHOTS: Final = 20
-"""Copies of folders that `add_snapshot` keeps; a job whose image has gone can't restart."""
+"""Copies of folders that stay although no unfinished job has them: the same script again copies nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +194,6 @@ class ImageStore:
     def add_snapshot(self, snapshot: Snapshot, name: str, base: str, packages: Sequence[str]) -> Image:
         """Add a copy of a folder as an image `run/NAME:DIGEST`, named by its content. Blocks: call it in a thread.
 
-        The copies used last are kept, `KEPT_SNAPSHOTS` of them.
-
         Raises:
             ImageError: a file can't be read, a requirement can't be added, or the copy can't be written.
         """
@@ -205,19 +204,47 @@ class ImageStore:
         os.utime(folder)
         own = None if self._base(reference, folder, None) is None else base
         entry = Entry(str(folder), own, tuple(packages))
-        dropped: list[Path] = []
+        self._registry.change(lambda entries: entries.update({reference: entry}))
+        return Image(reference, folder, own, tuple(packages))
+
+    def unused_snapshots(self, in_use: Set[str], *, keep: int = 0) -> list[Path]:
+        """List the copies of `add_snapshot` that no image `in_use` has, but for the `keep` used last."""
+        entries = self._registry.read()
+        needed = {*in_use, *(entry.base for entry in entries.values())}
+        kept = {Path(entry.folder) for name, entry in entries.items() if name in needed}
+        copies = [each for each in self._snapshots.glob("[!.]*") if each.is_dir()]
+        copies.sort(key=_last_used)
+        return [each for each in copies[: max(0, len(copies) - keep)] if each not in kept]
+
+    def drop_snapshots(self, folders: Collection[Path]) -> None:
+        """Delete copies of `add_snapshot` with their images."""
 
         def change(entries: dict[str, Entry]) -> None:
-            entries[reference] = entry
-            copies = {key: Path(each.folder) for key, each in entries.items() if key.startswith(_SNAPSHOT_PREFIX)}
-            for key in sorted(copies, key=lambda each: _last_used(copies[each]))[:-KEPT_SNAPSHOTS]:
-                del entries[key]
-                dropped.append(copies[key])
+            for name in [name for name, entry in entries.items() if Path(entry.folder) in folders]:
+                del entries[name]
 
-        self._registry.change(change)
-        for each in dropped:
+        if folders:
+            self._registry.change(change)
+        for each in folders:
             shutil.rmtree(each, ignore_errors=True)
-        return Image(reference, folder, own, tuple(packages))
+
+    def unused_environments(self, in_use: Set[str]) -> list[Path]:
+        """List the folders of built environments that no image `in_use` has."""
+        needed = set()
+        for name in in_use:
+            with contextlib.suppress(ImageError):
+                if (image := self.resolve(name)) and (lock := self._packages(image).resolved()):
+                    needed.add(self._environment(lock).root)
+        built = (each.parent for each in self._cache.glob("*/venv"))
+        return sorted(each for each in built if each not in needed)
+
+    def drop_environments(self, folders: Iterable[Path]) -> None:
+        """Delete environments, but for those that a process builds just now; `ensure` builds them again."""
+        for each in folders:
+            with os.fdopen(open_lock(each.with_name(f"{each.name}.lock"))) as held:
+                if try_lock(held.fileno()):
+                    (each / MARK).unlink(missing_ok=True)
+                    shutil.rmtree(each, ignore_errors=True)
 
     def remove(self, name: str) -> None:
         """Remove an added image; its files, and environments that others may use, are kept.
