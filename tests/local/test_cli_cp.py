@@ -202,6 +202,22 @@ def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_clust
     assert (out / "last").readlink().as_posix() == "a/b/m 1.params"
 
 
+def test_the_output_of_a_failed_job_is_renamed_so_that_the_same_command_runs_again(local_cluster, tmp_path):
+    out = tmp_path / "out"
+    code = "open('m', 'w').write('{}'); raise SystemExit({})"
+
+    failed = run(local_cluster, tmp_path, "cp-failed", code.format("first", 1), "--output", str(out))
+    local_cluster.mxjob("delete", "cp-failed")
+    again = run(local_cluster, tmp_path, "cp-failed", code.format("second", 0), "--output", str(out))
+    local_cluster.mxjob("delete", "cp-failed")
+    third = run(local_cluster, tmp_path, "cp-failed", "pass", "--output", str(out))
+
+    assert (failed.returncode, again.returncode, third.returncode) == (1, 0, 2), again.stderr
+    assert f"the files of job cp-failed, which did not succeed, are in {out}-cp-failed now\n" in again.stderr
+    assert (tmp_path / "out-cp-failed/worker-0/m").read_text() == "first"
+    assert (out / "worker-0/m").read_text() == "second"
+
+
 def test_a_run_that_takes_too_long_brings_home_what_was_written_so_far(local_cluster, tmp_path):
     script = "import time; open('m.params', 'w').close(); print('saved', flush=True); time.sleep(1000)"
     options = ["--output", str(tmp_path / "out"), "--timeout", "4s"]

@@ -18,9 +18,16 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
-from mxnet_operator.cli.running.local_files import Written, bring_home, claim_folder, is_local, written
+from mxnet_operator.cli.running.local_files import (
+    Written,
+    bring_home,
+    claim_folder,
+    is_local,
+    mark_unsuccessful,
+    written,
+)
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
 from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.client.jobs import (
     PODS,
@@ -160,12 +167,29 @@ async def _follow_begun(
 ) -> Exit:
     await asyncio.shield(beginning)
     if not options.detach:
-        return await _follow(client, options, record)
+        return await _follow_while_cluster_runs(client, options, record)
     given = {"--kubeconfig": target.kubeconfig, "--context": target.context, "-n": target.namespace}
     where = "".join(f" {flag} {shlex.quote(value)}" for flag, value in given.items() if value)
     for verb, what in _HOW_TO_GO_ON.items():
         say(f"  {f'mxjob {verb.format(record.name)}{where}':<40}  {what}")
     return Exit.OK
+
+
+async def _follow_while_cluster_runs(client: "Client", options: Options, record: Record) -> Exit:
+    """Follow the job; end at once where it is the local cluster's, and that is stopped."""
+    following = asyncio.create_task(_follow(client, options, record))
+    stopped = asyncio.create_task(until_cluster_stops(client.server))
+    try:
+        await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            return await following
+    finally:
+        following.cancel()
+        stopped.cancel()
+        await asyncio.gather(following, stopped, return_exceptions=True)
+    record.message = f"the local cluster was stopped, and job {record.name} with it"
+    say(f"{record.message}; its files stay for a week: mxjob cp {record.name}:PATH .", style="red")
+    return Exit.FAILED if options.adopt is None else Exit.DELETED
 
 
 async def _follow(client: "Client", options: Options, record: Record) -> Exit:
@@ -262,6 +286,8 @@ async def _bring_files(
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
+    if output is not None and job_state(job) != SUCCEEDED:
+        mark_unsuccessful(output, job["metadata"]["name"])
     if output is not None and not is_here:
         await _bring_from_claim(client, job, output)
     elif output is not None and replicas_wrote:

@@ -17,6 +17,7 @@ from typing import Final
 from pathspec import GitIgnoreSpec, PathSpec
 
 from mxnet_operator.api import names
+from mxnet_operator.local.home import full_disk
 from mxnet_operator.local.images.folder import IGNORED, LIMIT_BYTES
 from mxnet_operator.local.images.uv_process import ImageError
 
@@ -103,6 +104,8 @@ class Snapshot:
                 with contextlib.suppress(FileExistsError):  # another process was faster
                     copy.rename(destination)
         except OSError as error:
+            if why := full_disk(destination.parent, error):
+                raise ImageError(f"The folder {self.source} can't be copied: {why}") from error
             raise _unreadable(self.source, error) from error
 
 
