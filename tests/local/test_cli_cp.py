@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cluster_fixtures import DIGITS_IMAGE
 from jobs import worker_job
 
 from mxnet_operator.api import names
@@ -42,11 +43,38 @@ def test_a_file_of_a_finished_replica_is_copied_into_a_folder(finished, tmp_path
     assert (tmp_path / "my model-0001.params").read_text() == "weights of 1"
 
 
-def test_the_first_worker_is_the_default_and_the_copy_may_get_another_name(finished, tmp_path):
+def test_of_several_writers_rank_0_is_copied_and_the_others_are_named(finished, tmp_path):
     done = finished.mxjob("cp", "cp-done:my model-0001.params", str(tmp_path / "new"))
 
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "new").read_text() == "weights of 0"
+    assert (tmp_path / "new").read_text() == "weights of 1"
+    assert "worker-1 has rank 0; worker-0 wrote my model-0001.params too\n" in done.stderr
+    assert finished.mxjob("cp", "cp-done", str(tmp_path / "all")).returncode == 0
+    assert (tmp_path / "all/only-1").exists()
+
+
+def test_the_only_writer_is_copied_though_another_worker_is_the_first(finished, tmp_path):
+    done = finished.mxjob("cp", "cp-done:only-1", str(tmp_path))
+
+    assert (done.returncode, (tmp_path / "only-1").exists()) == (0, True), done.stderr
+
+
+def test_several_writers_of_unknown_ranks_are_refused_with_their_names(local_cluster, tmp_path):
+    job = worker_job("cp-ranks", "import os; open('m', 'w').write(os.environ['DMLC_WORKER_ID'])")
+    worker = job["spec"]["mxReplicaSpecs"][names.WORKER]
+    worker["replicas"] = 2
+    worker["template"]["spec"]["containers"][0]["image"] = DIGITS_IMAGE
+    local_cluster.create(job)
+    local_cluster.wait_for("cp-ranks", "Succeeded")
+
+    refused = local_cluster.mxjob("cp", "cp-ranks:m", str(tmp_path))
+    image_file = local_cluster.mxjob("cp", "cp-ranks:train.py", str(tmp_path))
+    local_cluster.mxjob("delete", "cp-ranks")
+
+    assert refused.returncode == 1
+    assert "worker-0, worker-1 wrote m, and no log tells which of them has rank 0\n" in refused.stderr
+    assert "mxjob cp cp-ranks/worker-0:m DESTINATION" in refused.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["train.py"], image_file.stderr
 
 
 def test_describe_and_logs_name_the_ranks_that_logs_tell_and_describe_what_each_replica_wrote(finished):
@@ -123,7 +151,7 @@ def test_a_file_that_exists_is_never_overwritten(finished, tmp_path):
 @pytest.mark.parametrize(
     ("source", "code", "said"),
     [
-        ("cp-done:only-1", 1, "worker-0 has no only-1\nworker-1 has it"),
+        ("cp-done/worker-0:only-1", 1, "worker-0 has no only-1\nworker-1 has it"),
         ("cp-done:nope", 1, "worker-0 has no nope\nnewest in its working directory: "),
         ("cp-done:/etc/hostname", 1, "worker-0 has no /etc/hostname"),
         ("cp-done/worker-2:a", 2, "has no replica worker-2\nit has worker-0, worker-1"),
@@ -172,6 +200,22 @@ def test_output_brings_the_new_files_home_and_not_those_of_the_image(local_clust
     found = {each.relative_to(out).as_posix() for each in out.rglob("*") if not each.is_dir()}
     assert found == {"a/b/m 1.params", "last"}
     assert (out / "last").readlink().as_posix() == "a/b/m 1.params"
+
+
+def test_the_output_of_a_failed_job_is_renamed_so_that_the_same_command_runs_again(local_cluster, tmp_path):
+    out = tmp_path / "out"
+    code = "open('m', 'w').write('{}'); raise SystemExit({})"
+
+    failed = run(local_cluster, tmp_path, "cp-failed", code.format("first", 1), "--output", str(out))
+    local_cluster.mxjob("delete", "cp-failed")
+    again = run(local_cluster, tmp_path, "cp-failed", code.format("second", 0), "--output", str(out))
+    local_cluster.mxjob("delete", "cp-failed")
+    third = run(local_cluster, tmp_path, "cp-failed", "pass", "--output", str(out))
+
+    assert (failed.returncode, again.returncode, third.returncode) == (1, 0, 2), again.stderr
+    assert f"the files of job cp-failed, which did not succeed, are in {out}-cp-failed now\n" in again.stderr
+    assert (tmp_path / "out-cp-failed/worker-0/m").read_text() == "first"
+    assert (out / "worker-0/m").read_text() == "second"
 
 
 def test_a_run_that_takes_too_long_brings_home_what_was_written_so_far(local_cluster, tmp_path):

@@ -275,3 +275,15 @@ def test_workflow_and_on_interrupt_are_not_given_together(local_cluster, write):
 
     assert done.returncode == 2
     assert "--workflow and --on-interrupt can't be combined" in done.stderr
+
+
+def test_a_claim_that_nobody_made_is_made_for_an_adopted_job_too(local_cluster, write):
+    job = job_of("adopt-claim", "print('done')")
+    pod = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod["volumes"] = [{"name": "m", "persistentVolumeClaim": {"claimName": "adopt-models"}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "m", "mountPath": "/models"}]
+
+    for is_made in (True, False):
+        done = local_cluster.mxjob("run", "-f", write(job), "--adopt", RUN, "--timeout", "60s")
+        assert done.returncode == 0, done.stderr
+        assert ("PersistentVolumeClaim adopt-models created in namespace default" in done.stderr) is is_made

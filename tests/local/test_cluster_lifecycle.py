@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import ssl
 import stat
@@ -136,7 +137,43 @@ def test_what_a_cluster_killed_with_its_reaper_leaves_is_shown_and_ended_by_the_
     assert home.mxjob("local", "up", "--detach").returncode == 0
     assert home.processes().keys().isdisjoint(left)
     assert home.mxjob("local", "down").returncode == 0
-    assert status(home) == {"state": "Stopped", "pid": None, "leftOver": []}
+    assert {key: status(home)[key] for key in ("state", "pid", "leftOver")} == {
+        "state": "Stopped",
+        "pid": None,
+        "leftOver": [],
+    }
+
+
+def test_a_cluster_whose_home_is_deleted_ends_with_its_jobs_and_makes_no_new_one(home, mxnet_python):
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+    home.create(worker_job("asleep", SLEEP))
+    home.wait_for("asleep", "Running")
+    log = home.files.log.open()
+    (home.home / "images").unlink()
+
+    shutil.rmtree(home.home)
+
+    eventually(lambda: not home.processes())
+    assert not home.home.exists()
+    with log:
+        said = log.read()
+    assert "the folder of this cluster was deleted: it stops\n" in said
+    assert "Traceback" not in said
+    home.home.mkdir(mode=0o700)  # for the end of the fixture
+
+
+def test_a_run_whose_cluster_is_stopped_says_so_at_once(home, mxnet_python):
+    (home.home / "job.json").write_text(json.dumps(worker_job("lost", SLEEP)))
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+    with home.start_mxjob("run", "-f", str(home.home / "job.json")) as run:
+        assert run.stdout.readline() == "asleep\n"
+        assert home.mxjob("local", "down").returncode == 0
+        _, said = run.communicate(timeout=SECONDS)
+
+    assert run.returncode == 1
+    assert said.endswith(
+        "the local cluster was stopped, and job lost with it; its files stay for a week: mxjob cp lost:PATH .\n"
+    )
 
 
 def addresses(cluster, job):

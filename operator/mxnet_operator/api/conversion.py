@@ -22,16 +22,17 @@ _OF_THE_SERVER: Final = (
     "selfLink",
     "uid",
 )
-_OF_THE_HOLDER: Final = frozenset(
+_ENDING: Final = frozenset(
     {
         names.HOLDER_ANNOTATION,
         names.LEASE_DURATION_ANNOTATION,
         names.LEASE_RENEW_TIME_ANNOTATION,
         names.LEASE_ACTION_ANNOTATION,
         names.SUSPENDED_BY_AIRFLOW_ANNOTATION,
+        names.STOP_ANNOTATION,
     }
 )
-"""Annotations of a job that an Airflow task holds: with them a copy would end when its lease runs out."""
+"""Annotations that end a job, at once or when its lease runs out: a copy would end, too."""
 _OF_KUBECTL: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -76,15 +77,15 @@ def convert(manifest: dict[str, Any]) -> Conversion | None:
 def without_server_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest without its status and the metadata that only the server sets, as `kubectl create` sends it.
 
-    `kubectl get -o yaml` prints these fields; the server rejects a creation that names a resourceVersion. Who held the
-    printed job doesn't hold its copy.
+    `kubectl get -o yaml` prints these fields; the server rejects a creation that names a resourceVersion. Who held or
+    stopped the printed job doesn't hold or stop its copy.
     """
     kept = {name: value for name, value in manifest.items() if name != "status"}
     if isinstance(metadata := kept.get("metadata"), Mapping):
         kept["metadata"] = {name: value for name, value in metadata.items() if name not in _OF_THE_SERVER}
         if "uid" in metadata and isinstance(annotations := metadata.get("annotations"), Mapping):
             kept["metadata"].pop("annotations")
-            if left := {name: value for name, value in annotations.items() if name not in _OF_THE_HOLDER}:
+            if left := {name: value for name, value in annotations.items() if name not in _ENDING}:
                 kept["metadata"]["annotations"] = left
     return kept
 

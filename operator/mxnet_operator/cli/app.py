@@ -14,7 +14,8 @@ from mxnet_operator.cli.output.terminal import drop_output
 _ELSEWHERE: Final = {
     **dict.fromkeys(("ps", "ls", "jobs", "list"), "get"),
     **dict.fromkeys(("submit", "create", "apply", "train", "launch", "exec"), "run"),
-    **dict.fromkeys(("rm", "stop", "cancel", "kill"), "delete"),
+    "rm": "delete",
+    **dict.fromkeys(("cancel", "kill"), "stop"),
     **dict.fromkeys(("status", "show", "inspect"), "describe"),
     **dict.fromkeys(("log", "tail"), "logs"),
 }

@@ -82,6 +82,22 @@ def wait() -> Verb:
 
 
 @app.lazy
+def stop() -> Verb:
+    """Stop jobs, and wait until their processes have ended. Ctrl-C ends only the waiting."""
+    from mxnet_operator.cli.verbs import stop
+
+    return Verb(stop.stop, stop.EXAMPLES)
+
+
+@app.lazy
+def rerun() -> Verb:
+    """Run a job again, as a new job with the same image, arguments and spec, and follow it as `mxjob run` does."""
+    from mxnet_operator.cli.verbs import rerun
+
+    return Verb(rerun.rerun, rerun.EXAMPLES)
+
+
+@app.lazy
 def delete() -> Verb:
     """Delete jobs with their pods and Services, and wait until all are gone. Ctrl-C ends only the waiting."""
     from mxnet_operator.cli.verbs import delete

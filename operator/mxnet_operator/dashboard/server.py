@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from importlib import resources
 from typing import Any, Final
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -128,7 +129,7 @@ class Dashboard:
         if "token" in request.query:
             if not _same(request.query["token"], self._token):
                 return _unknown_visitor()
-            answer = web.Response(status=303, headers={"Location": request.path})
+            answer = web.Response(status=303, headers={"Location": f"/{quote(request.path.lstrip('/'))}"})
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="Lax")
             return answer
         is_open = request.path.startswith("/static/") or (self._uid_opens and "uid" in request.match_info)

@@ -57,7 +57,7 @@ class HomeLock:
 
     def __init__(self, path: Path, *, patience: float = 0.5) -> None:
         """Take the lock, or raise AlreadyRunningError after `patience` seconds, longer than `lock_holder` probes."""
-        self._descriptor = open_lock(path)
+        self._path, self._descriptor = path, open_lock(path)
         give_up = time.monotonic() + patience
         while not try_lock(self._descriptor):
             if time.monotonic() >= give_up:
@@ -71,6 +71,13 @@ class HomeLock:
     def release(self) -> None:
         """Release the lock; the file stays, since unlinking it would let two processes lock two files of one name."""
         os.close(self._descriptor)
+
+    def is_there(self) -> bool:
+        """Whether the lock file still is the one of its path, where others look for it."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+        except OSError:
+            return False
 
     def __enter__(self) -> Self:
         return self

@@ -28,6 +28,9 @@ NODE = "local"
 LOCAL, KUBERNETES = "local", "kubernetes"
 """Names of the control planes: the in-memory API server, and the programs of Kubernetes."""
 
+_HOME_SECONDS = 2.0
+"""Seconds between two looks at whether the home still exists."""
+
 Components = dict[asyncio.Task[Any], str]
 
 _log = logging.getLogger(__name__)
@@ -72,7 +75,7 @@ async def run_cluster(
     on_ready: Callable[[ClusterState], None],
     stop: asyncio.Event,
 ) -> None:
-    """Run the cluster of this home until `stop` is set or a component dies.
+    """Run the cluster of this home until `stop` is set, the home is deleted or a component dies.
 
     `make_controller` is called with a client and the URL template of the job pages, `on_step` with each step of the
     start, then `on_ready`. On return, every process that the cluster started has ended.
@@ -84,7 +87,7 @@ async def run_cluster(
     """
     files = make_cluster_folder(home)
     async with contextlib.AsyncExitStack() as held:
-        held.enter_context(HomeLock(files.lock))
+        home_lock = held.enter_context(HomeLock(files.lock))
         subnet, claim = claim_subnet(home)
         held.enter_context(claim)
         on_step("API server" if options.control_plane == LOCAL else "control plane")
@@ -137,11 +140,19 @@ async def run_cluster(
                 write_state(files, state)
                 on_ready(state)
                 try:
-                    await _first(None, stop, components)
+                    await _first(_deleted(home_lock), stop, components)
                 finally:
-                    write_state(files, msgspec.structs.replace(state, stopping=True))
+                    if home_lock.is_there():
+                        write_state(files, msgspec.structs.replace(state, stopping=True))
         finally:
             await _stop(components, kubelet)
+
+
+async def _deleted(lock: HomeLock) -> None:
+    """Wait until the home is deleted: nobody could find this cluster any more, nor stop it."""
+    while lock.is_there():  # noqa: ASYNC110 - no event tells
+        await asyncio.sleep(_HOME_SECONDS)
+    _log.warning("the folder of this cluster was deleted: it stops")
 
 
 def _control_plane(

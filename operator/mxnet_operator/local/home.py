@@ -1,6 +1,9 @@
 """Folder of a user's local state, private files in it, and the state of its cluster."""
 
+import contextlib
+import errno
 import os
+import shutil
 import stat
 import time
 from dataclasses import dataclass
@@ -12,6 +15,8 @@ import platformdirs
 from mxnet_operator.local.claims import lock_holder
 
 HOME_VARIABLE = "MXJOB_HOME"
+_FULL_BYTES = 2**20
+"""Free bytes below which a disk is full."""
 CLAIMS = "claims"
 """Folder of what is stored for PersistentVolumeClaims, beside those of the pods."""
 
@@ -28,6 +33,16 @@ class HomeError(Exception):
 
 class UnsafeHomeError(HomeError):
     """The folder for local state belongs to another user, or others may write into it or replace it."""
+
+
+def full_disk(folder: Path, error: OSError) -> str:
+    """Describe a write below `folder` that failed because its disk is full; empty for any other error."""
+    if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+        return ""
+    with contextlib.suppress(OSError):
+        if error.errno == errno.ENOSPC and shutil.disk_usage(folder).free >= _FULL_BYTES:
+            return ""  # what is full is another disk
+    return f"the disk of {folder} is full: make room (mxjob local prune), or name another folder: {HOME_VARIABLE}"
 
 
 @dataclass(frozen=True)

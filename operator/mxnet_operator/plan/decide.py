@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from mxnet_operator.api import conditions
+from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import (
@@ -156,6 +156,13 @@ def _lease_expired(state: JobState) -> Effects | Success:
     return Success() if success_is_known(state) else msgspec.structs.replace(expired(state.asked, lease), is_final=True)
 
 
+def _stopped(state: JobState) -> Effects | Failure:
+    """Return the failure of a job that its user stopped, as by `mxjob stop`."""
+    if state.asked.metadata.annotations.get(names.STOP_ANNOTATION) != "true":
+        return Effects()
+    return Failure(f"Job {state.asked.metadata.name} has failed because it was stopped")
+
+
 def _taken_over(state: JobState) -> Effects:
     """Give the pods of an older operator our labels before anything else: from then on the watch shows them."""
     pods = [pod for pod in state.observed.pods if not (pod.is_watched or pod.deleting)]
@@ -201,6 +208,7 @@ def _missing_pods(state: JobState) -> Effects:
 POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
     _ends_with_another,
     _taken_over,
+    _stopped,
     placement,
     starting,
     early_exits,

@@ -1,11 +1,13 @@
 """What an image of a script's folder holds: the files, their limit, and the name that comes of their content."""
 
+import os
 import re
+import time
 
 import pytest
 
 from mxnet_operator.api.names import OUTPUT_MARK
-from mxnet_operator.local.images import BASE_IMAGE, ImageError, ImageStore, take_snapshot
+from mxnet_operator.local.images import BASE_IMAGE, ImageError, ImageStore, ReadyImage, take_snapshot
 from mxnet_operator.local.images.folder import LIMIT_BYTES
 from mxnet_operator.local.images.store import KEPT_SNAPSHOTS
 
@@ -56,6 +58,52 @@ def test_a_dockerignore_counts_alone_and_what_is_left_out_is_named_by_its_entry(
     assert (snapshot.left_out, snapshot.rules) == (("data",), ".dockerignore")
 
 
+WITHHELD = {".env", ".env.local", "common/key.pem", "id_rsa", "id_ed25519.pub", "checkpoints/a", "outside"}
+
+
+@pytest.fixture
+def with_keys(folder, tmp_path):
+    (folder / "checkpoints").mkdir()
+    for name in (*WITHHELD - {"outside"}, "id_map.txt"):
+        (folder / name).write_text(name)
+    (tmp_path / "big").write_text("big")
+    (folder / "outside").symlink_to("../big")
+    (folder / "common/inside").symlink_to("../train.py")
+    return folder
+
+
+def test_keys_and_links_out_of_the_folder_are_withheld_unless_a_rule_names_them(with_keys):
+    table = [
+        (".gitignore", "*.log\n", set()),
+        (".gitignore", "/*\n!/common\n!*.py\n", set()),
+        (".dockerignore", "*\n!common\n!train.py\n", set()),
+        (".dockerignore", "!.env\n", {".env"}),
+        (".gitignore", "!*.pem\n!/checkpoints/\n!outside\n", {"common/key.pem", "checkpoints/a", "outside"}),
+    ]
+    for file, text, taken_back in table:
+        (with_keys / file).write_text(text)
+        taken = take_snapshot(with_keys)
+        assert WITHHELD & {*taken.files} == taken_back, text
+        assert "common/inside" in taken.files, text
+        assert "id_map.txt" in taken.files or "*\n" in text
+        (with_keys / file).unlink()
+
+
+def test_what_is_withheld_is_named_and_not_what_a_rule_leaves_out(with_keys):
+    (with_keys / ".gitignore").write_text(".env\n")
+    taken = take_snapshot(with_keys)
+    assert {*taken.withheld} == WITHHELD - {".env", "checkpoints/a"} | {"checkpoints"}
+    assert taken.left_out == (".env",)
+
+
+def test_a_container_gets_all_that_a_snapshot_has(with_keys, tmp_path):
+    (with_keys / ".gitignore").write_text("!checkpoints\n")
+    store, work = ImageStore(tmp_path / "home"), tmp_path / "work"
+    image = store.add_snapshot(take_snapshot(with_keys), "p", BASE_IMAGE, [])
+    ReadyImage(tmp_path, tmp_path, image.folder, is_snapshot=True).copy_folder(work)
+    assert (work / "checkpoints/a").exists()
+
+
 def test_what_an_earlier_run_brought_home_is_no_part_of_the_image(folder):
     (folder / "out" / "worker-0").mkdir(parents=True)
     (folder / "out" / "worker-0" / "m.params").touch()
@@ -97,6 +145,7 @@ def test_the_name_of_an_image_is_that_of_its_content(folder, tmp_path):
 def test_an_image_keeps_its_files_when_the_folder_changes(folder, tmp_path):
     store = ImageStore(tmp_path / "home")
     (folder / "inside").symlink_to("train.py")
+    (folder / ".dockerignore").write_text("!outside\n")
     (folder / "outside").symlink_to("../big")
     (tmp_path / "big").write_text("big")
     image = store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
@@ -107,16 +156,32 @@ def test_an_image_keeps_its_files_when_the_folder_changes(folder, tmp_path):
     assert not (image.folder / ".git").exists()
 
 
-def test_only_the_copies_used_last_are_kept(folder, tmp_path):
+def test_only_the_copies_used_last_are_kept_and_those_that_a_job_needs(folder, tmp_path):
     store = ImageStore(tmp_path / "home")
     made = []
-    for number in range(KEPT_SNAPSHOTS + 2):
+    for number in range(KEPT_SNAPSHOTS + 3):
         (folder / "train.py").write_text(str(number))
         made.append(store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, []))
-    assert not made[0].folder.exists()
-    assert store.resolve(made[0].name) is None
-    assert store.resolve(made[-1].name) == made[-1]
-    assert len(list((tmp_path / "home" / "snapshots").iterdir())) == KEPT_SNAPSHOTS
+        os.utime(made[-1].folder, (number, number))
+    again = store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
+    assert again == made[-1]
+    os.utime(made[1].folder)  # used again, last of all
+
+    unused = store.unused_snapshots({made[2].name}, keep=KEPT_SNAPSHOTS)
+    store.drop_snapshots(unused)
+
+    assert unused == [made[0].folder, made[3].folder]
+    assert [store.resolve(each.name) for each in made[:4]] == [None, made[1], made[2], None]
+    assert len(list((tmp_path / "home" / "snapshots").iterdir())) == KEPT_SNAPSHOTS + 1
+
+
+def test_a_copy_that_is_added_again_is_the_one_used_last(folder, tmp_path):
+    store = ImageStore(tmp_path / "home")
+    first = store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
+    os.utime(first.folder, (0, 0))
+    before = time.time()
+    store.add_snapshot(take_snapshot(folder), "p", BASE_IMAGE, [])
+    assert first.folder.stat().st_mtime >= before - 1
 
 
 def test_a_home_that_can_not_be_written_is_not_blamed_on_the_script_s_folder(folder, tmp_path):

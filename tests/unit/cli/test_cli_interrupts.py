@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.interrupts import CODES, first_signal, unless_interrupted
 
 
@@ -40,3 +41,36 @@ async def test_the_first_signal_cancels_the_work_and_gives_its_exit_code(number)
         await asyncio.Event().wait()
 
     assert await unless_interrupted(work()) is CODES[number]
+
+
+@pytest.mark.usefixtures("restored")
+async def test_signals_within_half_a_second_are_one_and_a_later_one_exits_at_once(monkeypatch):
+    ended, now = [], [100.0]
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with first_signal(lambda: now[0]) as interrupted:
+        for seconds, exited in ((0.0, []), (0.4, []), (0.6, [Exit.INTERRUPTED])):
+            now[0] = 100.0 + seconds
+            os.kill(os.getpid(), signal.SIGINT)
+            await heard()
+            assert ended == exited, seconds
+        assert interrupted.result() is Exit.INTERRUPTED
+
+
+@pytest.mark.usefixtures("restored")
+async def test_the_innermost_block_alone_gets_a_signal_and_the_outer_one_those_after_it():
+    with first_signal() as outer:
+        with first_signal() as inner:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert await inner is Exit.INTERRUPTED
+        assert not outer.done()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert await outer is Exit.TERMINATED
+
+
+async def heard():
+    """Return once the loop has had the signals that were sent before: SIGWINCH is handled after them."""
+    seen = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, seen.set)
+    os.kill(os.getpid(), signal.SIGWINCH)
+    await seen.wait()
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGWINCH)

@@ -16,7 +16,7 @@ from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.mxjob import app
 from mxnet_operator.cli.running import failure_hints
 from mxnet_operator.cli.running.script import Script
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images import ImageStore, take_snapshot
 
 OTHER_CLUSTER = {
     "apiVersion": "v1",
@@ -204,6 +204,37 @@ def test_another_cluster_gets_a_dockerfile_and_the_commands(folder, run, prod, t
     assert not (tmp_path / "state").exists()
 
 
+def test_the_dockerfile_copies_what_the_local_cluster_s_image_has_and_no_keys(folder, run, prod):
+    (folder / ".gitignore").write_text("# mine\ndata/\n/logs\n!data/small.csv\n")
+    for name in ("data/a.rec", "data/small.csv", "sub/data/b.rec", "logs/a", "sub/logs/a", "sub/.env", "id_rsa"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    run("train.py")
+
+    taken = {each for each in take_snapshot(folder).files if "/" in each or each == "id_rsa"}
+
+    rules = (folder / ".dockerignore").read_text()
+    assert (taken, "**/.env\n" in rules, "**/id_rsa\n" in rules) == (
+        {"common/fit.py", "data/small.csv", "sub/logs/a"},
+        True,
+        True,
+    )
+    (folder / "Dockerfile").unlink()
+    (folder / ".dockerignore").write_text("mine\n")
+    run("train.py")
+    assert ((folder / "Dockerfile").exists(), (folder / ".dockerignore").read_text()) == (True, "mine\n")
+
+
+def test_what_is_withheld_is_said_with_what_includes_it(folder, run):
+    (folder / ".env").touch()
+    (folder / "data").symlink_to("/")
+    _, _, err = run("train.py", "--dry-run")
+    assert (
+        "left out: .env, data (a link to /: --mount); to include one, write a line such as !.env into .gitignore\n"
+        in err
+    )
+
+
 def test_a_dockerfile_is_never_overwritten_and_not_written_by_a_dry_run(folder, run, prod):
     run("train.py", "--dry-run")
     assert not (folder / "Dockerfile").exists()
@@ -278,11 +309,11 @@ def test_init_writes_files_that_validate_and_keeps_those_that_exist(folder, run,
     assert json.loads(given["command"]) == container(manifest)["command"]
 
 
-@pytest.mark.parametrize("word", ["ps", "ls", "submit", "rm", "status"])
+@pytest.mark.parametrize("word", ["ps", "ls", "submit", "rm", "status", "cancel"])
 def test_a_word_of_another_command_line_leads_to_ours(word):
     shown = CliRunner().invoke(app, [word])
     assert shown.exit_code == 2
-    ours = {"ps": "get", "ls": "get", "submit": "run", "rm": "delete", "status": "describe"}[word]
+    ours = {"ps": "get", "ls": "get", "submit": "run", "rm": "delete", "cancel": "stop", "status": "describe"}[word]
     assert f"Did you mean '{ours}'?" in shown.output
 
 

@@ -142,12 +142,15 @@ def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
         ("dashboard",): [["-n", ARGUMENT]],
         ("cp",): [[f"digits:{ARGUMENT}", "."], [ARGUMENT, "."]],
         ("wait",): [["digits"], ["digits", "--timeout", ARGUMENT]],
+        ("stop",): [["digits"], [ARGUMENT]],
+        ("rerun",): [["digits", "--detach"], [ARGUMENT]],
         ("delete",): [["digits"], [ARGUMENT]],
         ("validate",): [["-f", bad], ["-f", other], ["-f", broken]],
         ("convert",): [["-f", bad], ["-f", other], ["-f", broken]],
         ("local", "up"): [["--control-plane", ARGUMENT]],
         ("local", "down"): [[ARGUMENT]],
         ("local", "status"): [[ARGUMENT]],
+        ("local", "prune"): [[], [ARGUMENT]],
         ("local", "kubeconfig"): [[ARGUMENT]],
         ("local", "image", "add"): [[ARGUMENT, ARGUMENT], ["mine:1", ARGUMENT]],
         ("local", "image", "list"): [[ARGUMENT]],
@@ -183,7 +186,7 @@ def test_no_command_lets_text_from_outside_steer_the_terminal(terminal: Terminal
 
 @pytest.mark.parametrize(
     "command",
-    [c for c in commands(mxjob.app) if c[0] in {"run", "logs", "get", "describe", "wait", "delete"}],
+    [c for c in commands(mxjob.app) if c[0] in {"run", "logs", "get", "describe", "wait", "stop", "rerun", "delete"}],
     ids=" ".join,
 )
 def test_what_the_server_says_in_a_refusal_is_text(terminal: Terminal, command: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from builders import NOW, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan import Effects, Observed
-from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, DeleteService
+from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, DeleteService, StopPod
 from mxnet_operator.plan.failures import next_attempt
 
 SECOND = timedelta(seconds=1)
@@ -198,3 +198,28 @@ class TestTimeToLive:
     def test_without_it_the_job_is_kept(self) -> None:
         job = make_mxjob().worker(1).condition("Succeeded").obj()
         assert plan(job, Observed(), NOW + timedelta(days=999)) == Effects()
+
+
+class TestStop:
+    def test_a_job_that_was_stopped_fails_at_once_whatever_it_waits_for_and_keeps_its_pods(self) -> None:
+        running = make_mxjob().worker(2).condition("Created").condition("Running")
+        pods = tuple(make_pod(running.obj(), "Worker", index).running().obj() for index in (0, 1))
+        for builder, there in ((make_mxjob().worker(2), ()), (running, pods), (running.run_policy(suspend=True), pods)):
+            answer = plan(with_stop(builder.obj()), Observed(there, make_services(builder.obj())), NOW)
+            assert answer.status is not None
+            assert (answer.status.state, answer.actions) == ("Failed", ())
+            assert answer.status.conditions[-1].message == "Job digits has failed because it was stopped"
+            stopped = plan(after(with_stop(builder.obj()), answer), Observed(there, ()), NOW + SECOND)
+            assert stopped.actions == tuple(StopPod(pod.name, pod.uid) for pod in there)
+
+    def test_a_job_that_has_succeeded_meanwhile_is_not_stopped_and_another_value_stops_nothing(self) -> None:
+        job = make_mxjob().worker(1).condition("Created").condition("Running").obj()
+        done = Observed((make_pod(job, "Worker").succeeded().obj(),), make_services(job))
+        running = Observed((make_pod(job, "Worker").running().obj(),), make_services(job))
+        assert after(job, plan(with_stop(job), done, NOW)).status.state == "Succeeded"
+        assert plan(with_stop(job, "false"), running, NOW) == plan(job, running, NOW)
+
+
+def with_stop(job: MXJob, value: str = "true") -> MXJob:
+    metadata = msgspec.structs.replace(job.metadata, annotations={"mxjob.kubeflow.org/stop": value})
+    return msgspec.structs.replace(job, metadata=metadata)

@@ -20,7 +20,7 @@ def usable_home() -> Iterator[Path]:
         CommandError: it can't be made, read or written by what the body does.
     """
     with extra_needed("local"):
-        from mxnet_operator.local.home import HomeError, mxjob_home  # noqa: PLC0415
+        from mxnet_operator.local.home import HomeError, full_disk, mxjob_home  # noqa: PLC0415
 
     try:
         home = mxjob_home()
@@ -31,6 +31,8 @@ def usable_home() -> Iterator[Path]:
     except HomeError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
+        if full := full_disk(home, error):
+            raise CommandError(full) from error
         if not error.filename or not Path(os.fsdecode(error.filename)).is_relative_to(home):
             raise
         raise CommandError(str(HomeError.of(home, error))) from error

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import sys
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
 from mxnet_operator.local.control_plane.programs import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError, ProgramError
-from mxnet_operator.local.home import ClusterState, cluster_files, make_cluster_folder, running_state
+from mxnet_operator.local.home import ClusterState, cluster_files, full_disk, make_cluster_folder, running_state
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
@@ -107,13 +108,15 @@ def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
     for key, value in options.node_labels:
         command += ["--node-label", f"{key}={value}"]
     command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
+    home = Path()
     try:
         with usable_home() as home, message_console().status("starting the local cluster") as spinner:
             return daemon.start_detached(home, command, lambda step: spinner.update(Text(f"starting: {step}")))
     except daemon.BusyError as error:
         raise CommandError(str(error), hint="stop it with: mxjob local down") from error
     except daemon.StartFailedError as error:
-        raise CommandError(f"{error}; the end of its log:\n{error.log_tail}") from error
+        full = full_disk(home, OSError(errno.ENOSPC, ""))  # then its log is empty
+        raise CommandError(f"{error}; the end of its log:\n{error.log_tail}", hint=full) from error
 
 
 def _serve(

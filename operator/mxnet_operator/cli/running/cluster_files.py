@@ -31,8 +31,8 @@ _FOLDER: Final = "/mxjob/output"
 _POD: Final = "MXJOB_POD"
 """Variable with the pod's name, which Kubernetes fills in in a subPathExpr."""
 _START_SECONDS: Final = 300.0
-_LONGEST_SECONDS: Final = 24 * 3600
-"""Seconds after which Kubernetes ends a pod of ours whose command was killed."""
+_LONGEST_SECONDS: Final = 3600
+"""Seconds after which Kubernetes ends a pod of ours whose command was killed: longer than a copy takes."""
 _TAKEN_OVER: Final = (
     "affinity",
     "imagePullSecrets",
@@ -191,6 +191,7 @@ def _pod(job: Object, replica: str, mounts: Sequence[Object]) -> Object:
     spec = pod_spec(job, replica)
     main, mounted = names.main_container(spec["containers"]), {each["name"] for each in mounts}
     pod = {"name": _POD, "value": pod_name(job["metadata"]["name"], replica)}
+    owner = {**job["metadata"], "apiVersion": job["apiVersion"], "kind": job["kind"]}  # not its controller
     container = {
         "name": names.CONTAINER,
         "image": main["image"],
@@ -203,7 +204,10 @@ def _pod(job: Object, replica: str, mounts: Sequence[Object]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"generateName": f"{job['metadata']['name']}-files-"},
+        "metadata": {
+            "generateName": f"{job['metadata']['name']}-files-",
+            "ownerReferences": [{key: owner[key] for key in ("apiVersion", "kind", "name", "uid")}],
+        },
         "spec": {
             **{key: spec[key] for key in _TAKEN_OVER if key in spec},
             "restartPolicy": "Never",

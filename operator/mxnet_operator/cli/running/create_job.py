@@ -96,7 +96,8 @@ async def create_or_adopt(
         try:
             try:
                 namespace = _namespace(client, manifest, target)
-                await _apply(client, objects, namespace)
+                claims = await missing_claims(client, manifest, namespace, objects)
+                await _apply(client, [*objects, *claims], namespace)
                 return await _post(client, manifest, kind_of_job(manifest), namespace)
             except ApiError as error:
                 if not _is_taken(error):

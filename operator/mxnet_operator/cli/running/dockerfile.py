@@ -1,13 +1,14 @@
 """Dockerfile of a script's folder for a cluster, and the lock that it installs where the image is of a day."""
 
 import asyncio
+import contextlib
 import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.cli.running.images import image_store
 
 _LOCK: Final = "requirements.lock"
@@ -24,7 +25,7 @@ _CUDA: Final = (
 
 
 def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[str], base: str | None) -> bool:
-    """Write a Dockerfile of a folder unless it has one; returns whether it was written.
+    """Write a Dockerfile of a folder unless it has one, and its .dockerignore; returns whether it was written.
 
     Where the MXNet image `base` is one of a day, the lock of its packages is written beside it.
 
@@ -42,13 +43,17 @@ def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[st
         f"CMD {json.dumps(list(command), ensure_ascii=False)}",
         "",
     ]
+    path = folder / "Dockerfile"
     try:
-        with (folder / "Dockerfile").open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write("\n".join(lines))
+        path = folder / ".dockerignore"
+        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+            file.write(_dockerignore(folder))
     except FileExistsError:
         return False
     except OSError as error:
-        raise CommandError(f"{folder / 'Dockerfile'}: {error.strerror or error}") from error
+        raise CommandError(f"{path}: {error.strerror or error}") from error
     return True
 
 
@@ -101,3 +106,24 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[s
         f"RUN pip install --no-cache-dir --require-hashes -r {_LOCK}",
         *(_CUDA if image.cuda else ('RUN python -c "import mxnet"',)),
     ]
+
+
+def _dockerignore(folder: Path) -> str:
+    """Return a .dockerignore that leaves out what the local cluster does: keys, and what the .gitignore names."""
+    with extra_needed("local"):
+        from mxnet_operator.local.images import LEFT_OUT  # noqa: PLC0415
+    lines = ["# Files that no image needs, and that none may have."]
+    lines += [f"**/{each}" for each in LEFT_OUT]
+    with contextlib.suppress(OSError):
+        rules = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
+        lines += ["# Lines of .gitignore.", *(_docker_rule(each.strip()) for each in rules)]
+    return "\n".join([*lines, ""])
+
+
+def _docker_rule(line: str) -> str:
+    """Return a line of a .gitignore as one of a .dockerignore, where a name alone means the folder itself."""
+    if not line or line.startswith("#"):
+        return line
+    negation, rule = ("!", line[1:]) if line.startswith("!") else ("", line)
+    is_anywhere = "/" not in rule.rstrip("/")
+    return f"{negation}**/{rule}" if is_anywhere else f"{negation}{rule.lstrip('/')}"

@@ -125,16 +125,32 @@ def add_folder(
         snapshot = take_snapshot(folder)
         base = environment.base(store, folder, packages, gpus=gpus)
         image = store.add_snapshot(snapshot, image_name(folder), base, packages)
-        out = ", ".join(snapshot.left_out[:_SHOWN]) + (", ..." if len(snapshot.left_out) > _SHOWN else "")
-        left_out = f"; left out by {snapshot.rules}: {out}" if out else ""
+        _drop_old_snapshots(store)
+        left_out = f"; left out by {snapshot.rules}: {_some(snapshot.left_out)}" if snapshot.left_out else ""
         files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
         say(f"image {image.name}: {files}, {_size(snapshot.size)} of {folder}{left_out}")
+        if snapshot.withheld:
+            what, first = _some([_with_target(folder / each, each) for each in snapshot.withheld]), snapshot.withheld[0]
+            say(f"left out: {what}; to include one, write a line such as !{first} into {snapshot.rules}")
         if build and not store.ready(image):
             say("building its Python environment, which is kept (MXNet is some 50 MB the first time)")
             build_image(store, image)
             if store.lock_file(image) is not None:
                 say(f"its packages, with hashes: {store.lock_file(image)}")
         return image.name
+
+
+def _drop_old_snapshots(store: "ImageStore") -> None:
+    """Delete the oldest copies of folders which no unfinished job has; none where the cluster can't be asked."""
+    from mxnet_operator.local.images import KEPT_SNAPSHOTS  # noqa: PLC0415
+
+    if not store.unused_snapshots(frozenset(), keep=KEPT_SNAPSHOTS):
+        return
+    from mxnet_operator.cli.daemons.local_prune import use_of  # noqa: PLC0415
+    from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+
+    with contextlib.suppress(CommandError), usable_home() as home:
+        store.drop_snapshots(store.unused_snapshots(use_of(cluster_files(home)).images, keep=KEPT_SNAPSHOTS))
 
 
 def image_name(folder: Path) -> str:
@@ -147,6 +163,15 @@ def complete_image(_: typer.Context, incomplete: str) -> list[str]:
     with contextlib.suppress(Exception), image_store() as store:
         return [image.name for image in store.list() if image.name.startswith(incomplete)]
     return []
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _with_target(path: Path, name: str) -> str:
+    """Return a path's name, with the target of a link: a folder of data is mounted instead of copied."""
+    return f"{name} (a link to {path.readlink()}: --mount)" if path.is_symlink() else name
 
 
 def _size(size: int) -> str:

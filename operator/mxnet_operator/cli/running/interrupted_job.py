@@ -1,4 +1,4 @@
-"""Interruption of a command that follows a job: delete the job, keep it, or decide by its Argo Workflow."""
+"""Interruption of a command that follows a job: delete, stop or keep the job, or decide by its Argo Workflow."""
 
 import asyncio
 import os
@@ -7,9 +7,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.interrupts import can_ask, typed_line
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.argo_workflow import step_time_is_over, why_unwanted
 from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.running.stop_job import request_stop, until_stopped
 from mxnet_operator.client.jobs import NotOursError, delete_if, until_gone
 
 if TYPE_CHECKING:
@@ -27,11 +29,27 @@ class OnInterrupt(StrEnum):
     """Values of `--on-interrupt`: what to do with the job."""
 
     DELETE = "delete"
+    STOP = "stop"
     KEEP = "keep"
 
 
+async def choice(name: str, code: Exit) -> OnInterrupt:
+    """Ask the user who pressed Ctrl-C on a terminal what to do with the job; any other interruption deletes it."""
+    if code is not Exit.INTERRUPTED or not can_ask():
+        return OnInterrupt.DELETE
+    while True:
+        say(f"job {name}: keep it running, or stop it? [K/s] Ctrl-C deletes it.")
+        answer = await typed_line()
+        if answer is None:
+            return OnInterrupt.DELETE
+        if answer.lower() in {"", "k", "keep"}:
+            return OnInterrupt.KEEP
+        if answer.lower() in {"s", "stop"}:
+            return OnInterrupt.STOP
+
+
 async def part(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
-    """Delete or keep the job of an interrupted command; a job that is no longer `ours` is kept."""
+    """Delete, stop or keep the job of an interrupted command; a job that is no longer `ours` is kept."""
     job = record.job
     if job is None:
         record.message = f"{why} before the job was created"
@@ -41,6 +59,13 @@ async def part(client: "Client", record: Record, how: OnInterrupt, why: str, our
     if how is OnInterrupt.KEEP:
         record.message = f"{why}: job {name} keeps running; follow it with: mxjob logs -f {name} -n {namespace}"
         say(record.message)
+        return
+    if how is OnInterrupt.STOP:
+        record.message = f"{why}: stopping job {name}"
+        say(record.message)
+        await request_stop(client, job)
+        state = await until_stopped(client, job, lambda _: None)
+        say(f"job {name} has ended: {state}; its logs and files stay until: mxjob delete {name} -n {namespace}")
         return
     record.message = f"{why}: deleting job {name}"
     say(record.message)

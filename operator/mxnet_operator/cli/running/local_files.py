@@ -1,5 +1,6 @@
 """What the replicas of a job wrote on the local cluster, for the commands that show or copy it."""
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -13,6 +14,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.cli.server.connection import local_cluster
 from mxnet_operator.client.jobs import pod_name, replicas
+from mxnet_operator.kube.resources import is_path_segment
 from mxnet_operator.readers.enumeration import first_names
 
 if TYPE_CHECKING:
@@ -92,17 +94,30 @@ def copy(real: Path, final: Path, *, follow: bool) -> None:
         raise
 
 
+def mark_unsuccessful(output: Path, job: str) -> None:
+    """Note in the folder of `--output` that its files are those of a job that did not succeed."""
+    with contextlib.suppress(OSError):
+        (output / names.OUTPUT_MARK).write_text(job, encoding="utf-8")
+
+
 def check_output(output: Path) -> None:
-    """Make the folder for `--output`.
+    """Make the folder for `--output`; one with the files of a job that did not succeed is renamed first.
 
     Raises:
         CommandError: it can't be made, or it has something in it, which is never overwritten (exit code 2).
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
+        mark = output / names.OUTPUT_MARK
+        if mark.is_file() and is_path_segment(job := mark.read_text("utf-8", "replace").strip()):
+            aside = output.absolute().with_name(f"{output.absolute().name}-{job}")
+            if not exists(aside) and not output.is_symlink() and not Path.cwd().is_relative_to(output.absolute()):
+                output.rename(aside)
+                output.mkdir()
+                say(f"--output {output}: the files of job {job}, which did not succeed, are in {aside} now")
         is_empty = all(each.name == names.OUTPUT_MARK for each in output.iterdir())
         if is_empty:
-            (output / names.OUTPUT_MARK).touch()
+            mark.touch()
     except OSError as error:
         raise CommandError(f"--output {output}: {error.strerror or error}", code=Exit.USAGE) from error
     if not is_empty:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shlex
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,17 @@ from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log, workers_compared
-from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
-from mxnet_operator.cli.running.local_files import Written, bring_home, claim_folder, is_local, written
+from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
+from mxnet_operator.cli.running.local_files import (
+    Written,
+    bring_home,
+    claim_folder,
+    is_local,
+    mark_unsuccessful,
+    written,
+)
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
 from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.client.jobs import (
     PODS,
@@ -41,6 +49,14 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 
+_HOW_TO_GO_ON: Final = {
+    "logs -f {}": "follows its log",
+    "describe {}": "shows its state",
+    "cp {}:PATH .": "copies what it wrote",
+    "stop {}": "stops it, and keeps its logs and files",
+    "delete {}": "deletes it with all that",
+}
+"""Commands for a job that is left running, each with what it does."""
 _REST_OF_PODS: Final = 10.0
 """Seconds to wait, for the report, for replicas that end after their job."""
 _FIRST_REQUEST: Final = 5.0
@@ -52,7 +68,7 @@ class Options:
     """Options of `mxjob run` beside the job itself.
 
     Args:
-        on_interrupt: whether an interruption deletes or keeps the job.
+        on_interrupt: whether an interruption deletes, stops or keeps the job; None: ask on a terminal, else delete.
         workflow: name of an Argo Workflow whose state decides that instead.
         adopt: label by which an existing job of the manifest's name is recognized as this run's; None: never adopt.
         logs: whether to show the log of a replica.
@@ -61,10 +77,11 @@ class Options:
         output: folder for what the replicas wrote into their working directories.
         timeout: seconds after which the run is interrupted.
         retry_timeout: retry budget, in seconds, while the API server can't be reached.
+        detach: whether to leave the job running once it is created.
         objects: what the manifest has beside the job, such as a ConfigMap; applied before the job is created.
     """
 
-    on_interrupt: OnInterrupt = OnInterrupt.DELETE
+    on_interrupt: OnInterrupt | None = None
     workflow: str | None = None
     adopt: str | None = None
     logs: bool = True
@@ -73,6 +90,7 @@ class Options:
     output: Path | None = None
     timeout: float | None = None
     retry_timeout: float = RETRY_SECONDS
+    detach: bool = False
     objects: Sequence[dict[str, Any]] = ()
 
 
@@ -91,7 +109,7 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
             beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
-            following = asyncio.create_task(_follow_begun(client, beginning, options, record))
+            following = asyncio.create_task(_follow_begun(client, beginning, target, options, record))
             await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
                 return await following
@@ -103,16 +121,17 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
                 found = await find_job_of(client, manifest, target)
                 if found is not None and ours(found):
                     record.seen(found)
-            if options.output is not None and options.on_interrupt is OnInterrupt.DELETE and options.workflow is None:
+            code = interrupted.result() if interrupted.done() else Exit.TIMEOUT
+            if options.workflow is not None and interrupted.done():
+                return await part_as_step(client, record, options.workflow, code, ours)
+            how = options.on_interrupt or OnInterrupt.DELETE
+            if options.on_interrupt is None and options.adopt is None and record.job is not None:
+                how = await choice(record.name, code)
+            if options.output is not None and how is not OnInterrupt.KEEP:
                 await _bring_before_deletion(client, record, options.output)
-            if not interrupted.done():
-                why = f"not finished after {elapsed_text(options.timeout or 0)}"
-                await part(client, record, options.on_interrupt, why, ours)
-                return Exit.TIMEOUT
-            if options.workflow is not None:
-                return await part_as_step(client, record, options.workflow, interrupted.result(), ours)
-            await part(client, record, options.on_interrupt, "interrupted", ours)
-            return interrupted.result()
+            late = f"not finished after {elapsed_text(options.timeout or 0)}"
+            await part(client, record, how, late if code is Exit.TIMEOUT else "interrupted", ours)
+            return code
 
 
 @contextlib.asynccontextmanager
@@ -143,9 +162,34 @@ async def _begin(client: "Client", manifest: dict[str, Any], target: Target, opt
         )
 
 
-async def _follow_begun(client: "Client", beginning: "asyncio.Task[None]", options: Options, record: Record) -> Exit:
+async def _follow_begun(
+    client: "Client", beginning: "asyncio.Task[None]", target: Target, options: Options, record: Record
+) -> Exit:
     await asyncio.shield(beginning)
-    return await _follow(client, options, record)
+    if not options.detach:
+        return await _follow_while_cluster_runs(client, options, record)
+    given = {"--kubeconfig": target.kubeconfig, "--context": target.context, "-n": target.namespace}
+    where = "".join(f" {flag} {shlex.quote(value)}" for flag, value in given.items() if value)
+    for verb, what in _HOW_TO_GO_ON.items():
+        say(f"  {f'mxjob {verb.format(record.name)}{where}':<40}  {what}")
+    return Exit.OK
+
+
+async def _follow_while_cluster_runs(client: "Client", options: Options, record: Record) -> Exit:
+    """Follow the job; end at once where it is the local cluster's, and that is stopped."""
+    following = asyncio.create_task(_follow(client, options, record))
+    stopped = asyncio.create_task(until_cluster_stops(client.server))
+    try:
+        await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            return await following
+    finally:
+        following.cancel()
+        stopped.cancel()
+        await asyncio.gather(following, stopped, return_exceptions=True)
+    record.message = f"the local cluster was stopped, and job {record.name} with it"
+    say(f"{record.message}; its files stay for a week: mxjob cp {record.name}:PATH .", style="red")
+    return Exit.FAILED if options.adopt is None else Exit.DELETED
 
 
 async def _follow(client: "Client", options: Options, record: Record) -> Exit:
@@ -242,6 +286,8 @@ async def _bring_files(
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
+    if output is not None and job_state(job) != SUCCEEDED:
+        mark_unsuccessful(output, job["metadata"]["name"])
     if output is not None and not is_here:
         await _bring_from_claim(client, job, output)
     elif output is not None and replicas_wrote:

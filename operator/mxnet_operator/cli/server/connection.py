@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COMPLETION_SECONDS = 3.0
 """Seconds for which a shell waits for the API server."""
+_LOOK_SECONDS = 0.5
 _PANEL = "Cluster"
 
 
@@ -101,6 +102,22 @@ def local_cluster() -> "tuple[ClusterFiles, ClusterState] | None":
     except OSError:  # a home that can't be read
         return None
     return None if state is None else (files, state)
+
+
+async def until_cluster_stops(server: str) -> None:
+    """Wait until the local cluster with the API server of this URL is stopped or replaced; else for ever.
+
+    One that was killed may start again; only then are its jobs gone.
+    """
+    running = local_cluster()
+    if running is None or running[1].server != server:
+        await asyncio.Event().wait()
+        return
+    from mxnet_operator.local.home import last_state  # noqa: PLC0415
+
+    files, first = running
+    while (now := last_state(files)) and not now.stopping and now.started_at == first.started_at:  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def uses_local(target: Target) -> bool:

@@ -5,6 +5,7 @@ import contextlib
 import os
 import posixpath
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -26,6 +27,8 @@ from mxnet_operator.cli.running.local_files import (
 from mxnet_operator.cli.server.connection import Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.jobs import pod_name, read_pods
+from mxnet_operator.client.training import compare_workers
+from mxnet_operator.readers.training_log import TrainingLog
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -66,8 +69,9 @@ async def cp(
         str,
         typer.Argument(
             metavar="JOB[/REPLICA][:PATH]",
-            help="File or folder of a replica, by default of worker-0 or tuner-0. A relative path starts in the "
-            "replica's working directory. Without a path, on the local cluster: all new files there.",
+            help="File or folder of a replica: by default, on the local cluster, of the one that wrote it, of several "
+            "of rank 0; else of worker-0 or tuner-0. A relative path starts in the replica's working directory. "
+            "Without a path, on the local cluster: all new files there.",
             show_default=False,
         ),
     ],
@@ -111,9 +115,46 @@ async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destin
         await copy_from_cluster(client, job, replica, wanted.path, final, pods=pods)
         return f"{replica}:{wanted.path} to {final}"
     paths = container_paths(job, pods)
+    if wanted.replica is None and len(wrote := await asyncio.to_thread(_writers, paths, wanted.path)) > 1:
+        replica = await _of_rank_0(client, job, wanted, wrote)
+    elif wanted.replica is None and wrote:
+        (replica,) = wrote
     if replica not in paths:
         raise _no_files(job, replica, pods)
     return await _copy_here(replica, wanted, paths, destination)
+
+
+def _writers(paths: "dict[str, ContainerPaths]", path: str) -> list[str]:
+    """Return the replicas that wrote a path, one of those that share the file; empty where it is only the image's."""
+    found: dict[Path, str] = {}
+    for replica, each in paths.items():
+        real = each.real(path or ".")
+        if real is None or not exists(real):
+            continue
+        work = Path(os.path.realpath(each.working_directory))
+        real = Path(os.path.realpath(real))
+        if not real.is_relative_to(work) or any((work / new).is_relative_to(real) for new in each.new_files()):
+            found.setdefault(real, replica)
+    return list(found.values())
+
+
+async def _of_rank_0(client: "Client", job: dict[str, Any], wanted: _Source, wrote: list[str]) -> str:
+    """Return the one of several writers that has rank 0, as their logs tell.
+
+    Raises:
+        CommandError: no log tells.
+    """
+    logs = await compare_workers(client, job, TrainingLog())
+    first = next((replica for replica, log in logs.items() if log.rank == 0 and replica in wrote), None)
+    if first is None:
+        path = f":{wanted.path}" if wanted.path else ""
+        raise CommandError(
+            f"{', '.join(wrote)} wrote {wanted.path or 'files'}, and no log tells which of them has rank 0",
+            hint=f"name one: mxjob cp {shlex.quote(f'{wanted.job}/{wrote[0]}{path}')} DESTINATION",
+        )
+    others = ", ".join(each for each in wrote if each != first)
+    say(f"{first} has rank 0; {others} wrote {wanted.path or 'files'} too")
+    return first
 
 
 async def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:

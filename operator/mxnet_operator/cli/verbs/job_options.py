@@ -146,6 +146,15 @@ FailOnDivergenceOption = Annotated[
     bool | None,
     _more("--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."),
 ]
+DetachOption = Annotated[
+    bool,
+    typer.Option(
+        "--detach",
+        "-d",
+        help="Create the job, print how to follow and stop it, and exit.",
+        rich_help_panel="While the job runs",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -15,8 +16,10 @@ from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.interrupts import can_ask
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
+from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.verbs import images
 
 if TYPE_CHECKING:
@@ -179,7 +182,7 @@ def status(
     with usable_home() as home:
         files = _files(home)
         state = running_state(files)
-        idle = {} if state is not None else local_status.not_running(files)
+        idle = {} if state is not None else local_status.not_running(home, files)
     if state is None:
         if as_json:
             write_line(json.dumps(idle))
@@ -187,7 +190,7 @@ def status(
             for line in local_status.not_running_lines(idle, START):
                 say(line)
         sys.exit(NOT_RUNNING)
-    found = local_status.collect(files, state)
+    found = local_status.collect(home, files, state)
     if as_json:
         write_line(json.dumps(found))
         return
@@ -195,6 +198,37 @@ def status(
     for label, value in local_status.rows(found):
         console.print(Text(f"{label:<11}", style="bold"), end="")
         console.print(value)
+
+
+@app.command()
+def prune(
+    force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask before deleting.")] = False,
+) -> None:
+    """Delete what no unfinished job needs: ended jobs with their logs and files, copies of folders, environments.
+
+    Folders of PersistentVolumeClaims, added images and uv's cache stay.
+    """
+    with extra_needed("local"):
+        from mxnet_operator.cli.daemons import local_prune  # noqa: PLC0415
+        from mxnet_operator.local.claims import lock_holder  # noqa: PLC0415
+        from mxnet_operator.local.home import running_state  # noqa: PLC0415
+    with usable_home() as home, image_store() as store:
+        files = _files(home)
+        if running_state(files) is None and (pid := lock_holder(files.lock)) is not None:
+            raise CommandError(f"the local cluster is starting or stopping (pid {pid})", hint="try again in a moment")
+        found = local_prune.leftovers(files, store, local_prune.use_of(files), time.time())
+        lines = found.lines()
+        if not lines:
+            say(f"nothing to delete in {home}")
+            return
+        say(f"in {home}, no unfinished job needs:")
+        for line in lines:
+            say(f"  {line}")
+        if not force and not (can_ask() and typer.confirm("Delete all this?", err=True)):
+            raise CommandError("nothing was deleted", hint="to delete without a question: mxjob local prune --force")
+        size = found.size()
+        local_prune.delete(files, store, found)
+        say(f"freed {local_prune.size_text(size)}")
 
 
 @app.command("kubeconfig")

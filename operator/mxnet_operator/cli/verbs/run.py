@@ -49,6 +49,7 @@ from mxnet_operator.cli.verbs.job_options import (
     CheckpointOption,
     CommandArgument,
     ConfigMapOption,
+    DetachOption,
     EnvFileOption,
     EnvOption,
     FailOnDivergenceOption,
@@ -86,6 +87,8 @@ EXAMPLES = """
 
   mxjob run train.py --as-of 2019-12
 
+  mxjob run train.py --detach
+
   mxjob run -f examples/digits/mxjob.yaml --report report.html
 
   mxjob run train.py --image registry.example.com/digits:1.0 --workers 2 -- --kv-store dist_sync
@@ -96,8 +99,8 @@ EXAMPLES = """
 
   mxjob run -f job.yaml --adopt example.com/run --on-interrupt keep --output-dir out
 
-[bold]Exit codes[/]  0 Succeeded · 1 Failed or deleted · 2 not valid · 3 API server unreachable, or rejects it ·
-124 --timeout passed · 130 Ctrl-C · 143 SIGTERM
+[bold]Exit codes[/]  0 Succeeded, or created with --detach · 1 Failed or deleted · 2 not valid ·
+3 API server unreachable, or rejects it · 124 --timeout passed · 130 Ctrl-C · 143 SIGTERM
 
 [bold]With --adopt[/]  1 Failed · 3 API server rejects it, or the job is another run's · 4 deleted by somebody ·
 75 API server unreachable: the same command finds the job again, as after 130 and 143 if the job was kept
@@ -164,8 +167,12 @@ def run(
     namespace: NamespaceOption = None,
     on_interrupt: Annotated[
         OnInterrupt | None,
-        option(help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete.", panel=_FOLLOWING),
+        option(
+            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks.",
+            panel=_FOLLOWING,
+        ),
     ] = None,
+    detach: DetachOption = False,
     logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.", rich_help_panel=_FOLLOWING)] = True,
     replica: Annotated[
         str | None,
@@ -246,13 +253,20 @@ def run(
 
     With -f the job is that of a manifest, and options are merged over it.
 
-    The log of worker-0 goes to stdout, everything else to stderr. Ctrl-C deletes the job and waits until it is gone; a
-    second Ctrl-C exits at once. With --adopt, a command that was killed and is started again finds its job. A closed
-    pipe, as by head, ends the output, not the job.
+    The log of worker-0 goes to stdout, everything else to stderr. Ctrl-C on a terminal asks whether to keep or stop the
+    job. In a script it deletes the job and waits until it is gone, and a second one exits at once. With --adopt, a
+    command that was killed and is started again finds its job. A closed pipe, as by head, ends the output, not the job.
     """
     if workflow is not None and on_interrupt is not None:
         raise CommandError(
             "--workflow and --on-interrupt can't be combined: each says what an interruption does with the job",
+            code=Exit.USAGE,
+        )
+    ends = {"--report": report, "--output": output, "--timeout": timeout, "--workflow": workflow}
+    if detach and (needs_end := [flag for flag, value in ends.items() if value is not None]):
+        raise CommandError(
+            f"--detach returns before the job ends, and {needs_end[0]} needs its end",
+            hint="follow the job later: mxjob wait JOB; mxjob cp JOB .",
             code=Exit.USAGE,
         )
     described = JobOptions(
@@ -330,7 +344,7 @@ def run(
             job = with_output_folders(job)
         record.name = job["metadata"].get("name") or ""
         options = Options(
-            on_interrupt=on_interrupt or OnInterrupt.DELETE,
+            on_interrupt=on_interrupt,
             workflow=workflow,
             adopt=adopt,
             logs=logs,
@@ -339,6 +353,7 @@ def run(
             output=output,
             timeout=None if timeout is None else duration(timeout),
             retry_timeout=duration(retry_timeout),
+            detach=detach,
             objects=objects,
         )
         _check(job, options)

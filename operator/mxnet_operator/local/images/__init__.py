@@ -2,10 +2,11 @@
 
 from mxnet_operator.local.images.day import DayImage, Wanted, parse_day
 from mxnet_operator.local.images.folder import Start
-from mxnet_operator.local.images.snapshot import Snapshot, take_snapshot
+from mxnet_operator.local.images.snapshot import LEFT_OUT, Snapshot, take_snapshot
 from mxnet_operator.local.images.store import (
     BASE_IMAGE,
     GPU_IMAGE,
+    KEPT_SNAPSHOTS,
     TVM_IMAGE,
     Image,
     ImageStore,
@@ -17,6 +18,8 @@ from mxnet_operator.local.images.uv_process import BuildError, BuildProgress, Im
 __all__ = [
     "BASE_IMAGE",
     "GPU_IMAGE",
+    "KEPT_SNAPSHOTS",
+    "LEFT_OUT",
     "TVM_IMAGE",
     "BuildError",
     "BuildProgress",

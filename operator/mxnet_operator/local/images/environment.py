@@ -75,6 +75,8 @@ def _is_own(version: str) -> bool:
 
 
 _POLL_SECONDS = 0.2
+MARK = "complete.json"
+"""File of an environment that can be used."""
 
 
 class Environment:
@@ -90,7 +92,7 @@ class Environment:
         self.root = cache / lock.key
         self.bin_dir = self.root / "venv" / "bin"
         self.python = self.bin_dir / "python"
-        self._mark = self.root / "complete.json"
+        self._mark = self.root / MARK
         self._lock_file = cache / f"{lock.key}.lock"
         self._failure = ""
 

@@ -6,7 +6,9 @@ import posixpath
 import re
 import shutil
 import stat
+from collections.abc import Set
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from mxnet_operator.local.images.uv_process import ImageError
@@ -15,32 +17,31 @@ IGNORED = frozenset({".git", "__pycache__", ".venv", "node_modules", "checkpoint
 LIMIT_BYTES = 256 * 2**20
 
 
-def copy_folder(source: Path, destination: Path) -> None:
+def copy_folder(source: Path, destination: Path, *, ignored: Set[str] = IGNORED) -> None:
     """Copy the files of `source` into `destination`, which may exist; links stay links.
 
-    Sockets, devices and folders named in `IGNORED` are left out. Blocks: call it in a
-    thread.
+    Sockets, devices and what has a name in `ignored` are left out. Blocks: call it in a thread.
 
     Raises:
         ImageError: the folder has gone, holds more than `LIMIT_BYTES`, or can't be copied.
     """
     if not source.is_dir():
         raise ImageError(f"The image's folder {source} no longer exists; add the image again with its new folder.")
-    size = _size(source)
+    size = _size(source, ignored)
     if size > LIMIT_BYTES:
         raise ImageError(
             f"The image's folder {source} holds {size / 2**20:.0f} MiB; at most {LIMIT_BYTES // 2**20} MiB "
             "are copied for each container. Move data elsewhere and give its path to the script. (Not counted: "
-            f"{', '.join(sorted(IGNORED))}.)"
+            f"{', '.join(sorted(ignored)) or 'nothing'}.)"
         )
     try:
-        shutil.copytree(source, destination, symlinks=True, ignore=_left_out, dirs_exist_ok=True)
+        shutil.copytree(source, destination, symlinks=True, ignore=partial(_left_out, ignored), dirs_exist_ok=True)
     except (OSError, shutil.Error) as error:
         raise ImageError(f"The image's folder {source} can't be copied to {destination}: {error}") from error
 
 
-def _left_out(folder: str, names: list[str]) -> set[str]:
-    return {name for name in names if name in IGNORED or not _copyable(Path(folder, name))}
+def _left_out(ignored: Set[str], folder: str, names: list[str]) -> set[str]:
+    return {name for name in names if name in ignored or not _copyable(Path(folder, name))}
 
 
 def _copyable(path: Path) -> bool:
@@ -48,10 +49,10 @@ def _copyable(path: Path) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
-def _size(source: Path) -> int:
+def _size(source: Path, ignored: Set[str]) -> int:
     total = 0
     for folder, folders, files in os.walk(source):
-        folders[:] = [name for name in folders if name not in IGNORED]
+        folders[:] = [name for name in folders if name not in ignored]
         for name in files:
             total += Path(folder, name).lstat().st_size
             if total > 2 * LIMIT_BYTES:  # large enough to say so; a whole data set needn't be walked

@@ -8,17 +8,33 @@ import shutil
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pathspec import GitIgnoreSpec, PathSpec
 
 from mxnet_operator.api import names
+from mxnet_operator.local.home import full_disk
 from mxnet_operator.local.images.folder import IGNORED, LIMIT_BYTES
 from mxnet_operator.local.images.uv_process import ImageError
 
+_NEVER: Final = frozenset({".git", "__pycache__"})
+_WITHHELD: Final = (
+    *sorted(IGNORED - _NEVER),
+    ".env",
+    ".env.*",
+    "*.pem",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa*",
+    "id_ed25519*",
+)
+"""Patterns of names that are left out, unless an ignore file names them after a `!`; some hold passwords and keys."""
+LEFT_OUT: Final = (*sorted(_NEVER), *_WITHHELD)
+"""Patterns of names that are left out of a snapshot, whatever the folder's ignore files say of others."""
 _MOST_FILES: Final = 20_000
 _SHOWN: Final = 3
 _PIECE: Final = 2**20
@@ -29,7 +45,8 @@ class Snapshot:
     """Files of a folder, without what its .dockerignore, or else its .gitignore files, leave out.
 
     `files` and `folders` are paths relative to `source`; `left_out` names the entries of `source` itself that are left
-    out, and `rules` the file that says so.
+    out, and `rules` the file that says so. `withheld` are the paths that are left out unless that file names them after
+    a `!`: virtual environments, checkpoints, keys, and links that lead out of the folder.
     """
 
     source: Path
@@ -38,6 +55,7 @@ class Snapshot:
     size: int
     left_out: tuple[str, ...]
     rules: str
+    withheld: tuple[str, ...] = ()
 
     def digest(self, *more: str) -> str:
         """Return a digest of names, modes and contents, and of `more`. Blocks: reads every file.
@@ -64,7 +82,7 @@ class Snapshot:
     def copy(self, destination: Path) -> None:
         """Copy the files into the folder `destination` unless it exists, as one step.
 
-        A link that leads out of the folder stays a link to the same file of this machine.
+        A link that leads out of the folder and is asked for stays a link to the same file of this machine.
 
         Raises:
             ImageError: a file can't be read.
@@ -87,6 +105,8 @@ class Snapshot:
                 with contextlib.suppress(FileExistsError):  # another process was faster
                     copy.rename(destination)
         except OSError as error:
+            if why := full_disk(destination.parent, error):
+                raise ImageError(f"The folder {self.source} can't be copied: {why}") from error
             if error.filename2 is None and Path(os.fsdecode(error.filename or "")).is_relative_to(self.source):
                 raise _unreadable(self.source, error) from error
             raise OSError(error.errno, error.strerror, str(destination)) from error
@@ -103,13 +123,14 @@ def take_snapshot(source: Path) -> Snapshot:
     files: list[str] = []
     folders: set[str] = set()
     left_out: set[str] = set()
+    withheld: list[str] = []
     sizes: Counter[str] = Counter()
     try:
         ignore = _DockerRules(docker) if docker.is_file() else _GitRules()
-        for name, entry, is_left_out in _entries(source, "", ignore):
+        for name, entry, is_left_out in _entries(source, source, "", ignore, withheld):
             top = name.partition("/")[0]
             if is_left_out:
-                left_out |= {top} if name == top and top not in IGNORED else set()
+                left_out |= {top} if name == top else set()
             elif entry.is_dir(follow_symlinks=False):
                 folders.add(name)
             else:
@@ -123,7 +144,30 @@ def take_snapshot(source: Path) -> Snapshot:
     if sizes.total() > LIMIT_BYTES or len(files) > _MOST_FILES:
         raise _too_large(source, sizes, len(files))
     left_out -= sizes.keys()  # a pattern with `!` took something back out of them
-    return Snapshot(source, tuple(sorted(files)), tuple(sorted(folders)), sizes.total(), tuple(sorted(left_out)), rules)
+    return Snapshot(
+        source,
+        tuple(sorted(files)),
+        tuple(sorted(folders)),
+        sizes.total(),
+        tuple(sorted(left_out)),
+        rules,
+        tuple(sorted(withheld)),
+    )
+
+
+class _Named:
+    """Names that the lines of ignore files take back by `!`."""
+
+    def __init__(self) -> None:
+        self._patterns: set[str] = set()
+
+    def read(self, lines: Iterable[str]) -> None:
+        """Take the last part of each path after a `!`; one of `*` names nothing."""
+        taken = (line.strip()[1:].strip().rstrip("/") for line in lines if line.strip().startswith("!"))
+        self._patterns |= {last for each in taken if (last := each.rpartition("/")[2]).strip("*")}
+
+    def __contains__(self, name: str) -> bool:
+        return any(fnmatchcase(name, each) for each in self._patterns)
 
 
 class _DockerRules:
@@ -133,7 +177,9 @@ class _DockerRules:
     """A pattern with `!` takes a file back out of a folder that is left out."""
 
     def __init__(self, path: Path) -> None:
-        self._spec = PathSpec.from_lines("gitignore", map(_anchored, path.read_text("utf-8", "replace").splitlines()))
+        lines = path.read_text("utf-8", "replace").splitlines()
+        self._spec, self.named = PathSpec.from_lines("gitignore", map(_anchored, lines)), _Named()
+        self.named.read(lines)
 
     def enter(self, folder: Path, inside: str) -> None:
         """Only the one file counts."""
@@ -150,12 +196,14 @@ class _GitRules:
 
     def __init__(self) -> None:
         self._specs: list[tuple[str, GitIgnoreSpec]] = []
+        self.named = _Named()
 
     def enter(self, folder: Path, inside: str) -> None:
         """Read the file of a folder, whose patterns count below it."""
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):
             lines = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
             self._specs.append((inside, GitIgnoreSpec.from_lines(lines)))
+            self.named.read(lines)
 
     def match(self, name: str, *, is_folder: bool) -> bool:
         """Whether the entry is left out: the deepest file that says anything decides."""
@@ -177,9 +225,9 @@ def _anchored(line: str) -> str:
 
 
 def _entries(
-    folder: Path, inside: str, ignore: "_DockerRules | _GitRules"
+    source: Path, folder: Path, inside: str, ignore: "_DockerRules | _GitRules", withheld: list[str]
 ) -> "Iterator[tuple[str, os.DirEntry[str], bool]]":
-    """Yield each entry below a folder, with its relative path and whether it is left out."""
+    """Yield each entry below a folder, with its relative path and whether it is left out; add the `withheld` ones."""
     ignore.enter(folder, inside)
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda each: each.name)
@@ -189,11 +237,24 @@ def _entries(
             continue  # sockets, devices
         if is_folder and Path(entry, names.OUTPUT_MARK).exists():
             continue  # what an earlier run brought home
-        name, never = f"{inside}{entry.name}", entry.name in IGNORED
-        is_left_out = never or ignore.match(name, is_folder=is_folder)
+        if entry.name in _NEVER:
+            continue
+        name = f"{inside}{entry.name}"
+        is_left_out = ignore.match(name, is_folder=is_folder)
+        if entry.name not in ignore.named and _is_withheld(source, entry):
+            if is_left_out:
+                yield name, entry, True
+            else:
+                withheld.append(name)
+            continue
         yield name, entry, is_left_out
-        if is_folder and not never and (not is_left_out or ignore.enters_left_out):
-            yield from _entries(folder / entry.name, f"{name}/", ignore)
+        if is_folder and (not is_left_out or ignore.enters_left_out):
+            yield from _entries(source, folder / entry.name, f"{name}/", ignore, withheld)
+
+
+def _is_withheld(source: Path, entry: "os.DirEntry[str]") -> bool:
+    leads_out = entry.is_symlink() and not Path(os.path.realpath(entry)).is_relative_to(os.path.realpath(source))
+    return leads_out or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
 
 
 def _target(source: Path, link: Path) -> str:

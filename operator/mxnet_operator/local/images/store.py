@@ -1,20 +1,21 @@
 """Image store of the local cluster: built-in images, images added from folders, their names, and their environments."""
 
+import contextlib
 import difflib
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from mxnet_operator.local.claims import lock, open_lock
+from mxnet_operator.local.claims import lock, open_lock, try_lock
 from mxnet_operator.local.images.day import DayImage, Wanted, choose
-from mxnet_operator.local.images.environment import Environment, installed_interpreter
-from mxnet_operator.local.images.folder import Start, copy_folder, read_start
+from mxnet_operator.local.images.environment import MARK, Environment, installed_interpreter
+from mxnet_operator.local.images.folder import IGNORED, Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
 from mxnet_operator.local.images.requirements import Addition, Requirements, read_plain
 from mxnet_operator.local.images.snapshot import Snapshot
@@ -121,7 +122,7 @@ _ANY: Final = Wanted()
 _LOCK_NAME: Final = "requirements.txt"
 _SNAPSHOT_PREFIX: Final = "run/"
 KEPT_SNAPSHOTS: Final = 20
-"""Copies of folders that `add_snapshot` keeps; a job whose image has gone can't restart."""
+"""Copies of folders that stay although no unfinished job has them: the same script again copies nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ class ReadyImage:
     start: Start = field(default_factory=Start)
     library_path: str = ""
     """LD_LIBRARY_PATH of its containers."""
+    is_snapshot: bool = False
+    """Whether `folder` is a copy that has the image's files only."""
 
     def copy_folder(self, destination: Path) -> None:
         """Copy the image's files into a container's working directory. Blocks: call it in a thread.
@@ -160,7 +163,7 @@ class ReadyImage:
             ImageError: they can't be copied; see `folder.copy_folder`.
         """
         if self.folder is not None:
-            copy_folder(self.folder, destination)
+            copy_folder(self.folder, destination, ignored=frozenset() if self.is_snapshot else IGNORED)
 
 
 class ImageStore:
@@ -218,8 +221,6 @@ class ImageStore:
     def add_snapshot(self, snapshot: Snapshot, name: str, base: str, packages: Sequence[str]) -> Image:
         """Add a copy of a folder as an image `run/NAME:DIGEST`, named by its content. Blocks: call it in a thread.
 
-        The copies used last are kept, `KEPT_SNAPSHOTS` of them.
-
         Raises:
             ImageError: a file can't be read, a requirement can't be added, or the copy can't be written.
         """
@@ -232,19 +233,47 @@ class ImageStore:
         os.utime(folder)
         own = None if _has_lock(folder) else base
         entry = Entry(str(folder), own, tuple(packages))
-        dropped: list[Path] = []
+        self._registry.change(lambda entries: entries.update({reference: entry}))
+        return Image(reference, folder, own, tuple(packages))
+
+    def unused_snapshots(self, in_use: Set[str], *, keep: int = 0) -> list[Path]:
+        """List the copies of `add_snapshot` that no image `in_use` has, but for the `keep` used last."""
+        entries = self._registry.read()
+        needed = {*in_use, *(entry.base for entry in entries.values())}
+        kept = {Path(entry.folder) for name, entry in entries.items() if name in needed}
+        copies = [each for each in self._snapshots.glob("[!.]*") if each.is_dir()]
+        copies.sort(key=_last_used)
+        return [each for each in copies[: max(0, len(copies) - keep)] if each not in kept]
+
+    def drop_snapshots(self, folders: Collection[Path]) -> None:
+        """Delete copies of `add_snapshot` with their images."""
 
         def change(entries: dict[str, Entry]) -> None:
-            entries[reference] = entry
-            copies = {key: Path(each.folder) for key, each in entries.items() if key.startswith(_SNAPSHOT_PREFIX)}
-            for key in sorted(copies, key=lambda each: _last_used(copies[each]))[:-KEPT_SNAPSHOTS]:
-                del entries[key]
-                dropped.append(copies[key])
+            for name in [name for name, entry in entries.items() if Path(entry.folder) in folders]:
+                del entries[name]
 
-        self._registry.change(change)
-        for each in dropped:
+        if folders:
+            self._registry.change(change)
+        for each in folders:
             shutil.rmtree(each, ignore_errors=True)
-        return Image(reference, folder, own, tuple(packages))
+
+    def unused_environments(self, in_use: Set[str]) -> list[Path]:
+        """List the folders of built environments that no image `in_use` has."""
+        needed = set()
+        for name in in_use:
+            with contextlib.suppress(ImageError):
+                if (image := self.resolve(name)) and (lock := self._packages(image).resolved()):
+                    needed.add(self._environment(lock).root)
+        built = (each.parent for each in self._cache.glob("*/venv"))
+        return sorted(each for each in built if each not in needed)
+
+    def drop_environments(self, folders: Iterable[Path]) -> None:
+        """Delete environments, but for those that a process builds just now; `ensure` builds them again."""
+        for each in folders:
+            with os.fdopen(open_lock(each.with_name(f"{each.name}.lock"))) as held:
+                if try_lock(held.fileno()):
+                    (each / MARK).unlink(missing_ok=True)
+                    shutil.rmtree(each, ignore_errors=True)
 
     def remove(self, name: str) -> None:
         """Remove an added image; its files, and environments that others may use, are kept.
@@ -346,7 +375,8 @@ class ImageStore:
             await environment.build(reader)
         start = read_start(image.folder) if image.folder is not None else Start()
         library_path = environment.library_path()
-        return ReadyImage(environment.python, environment.bin_dir, image.folder, start, library_path)
+        is_snapshot = image.name.startswith(_SNAPSHOT_PREFIX)
+        return ReadyImage(environment.python, environment.bin_dir, image.folder, start, library_path, is_snapshot)
 
     def _environment(self, lock: Lock) -> Environment:
         return self._environments.setdefault(lock.key, Environment(self._cache, lock))

@@ -14,6 +14,7 @@ from typing import Any
 from mxnet_operator.api.exit_codes import OUT_OF_MEMORY
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.local.events import EventType, now
+from mxnet_operator.local.home import full_disk
 from mxnet_operator.local.images import BuildError, BuildProgress, ImageError, ReadyImage
 from mxnet_operator.local.kubelet.environment import ConfigError
 from mxnet_operator.local.kubelet.host import Host
@@ -151,7 +152,8 @@ class Container:
             except BuildError:
                 raise
             except (ImageError, OSError) as error:
-                self._not_yet("CreateContainerError", str(error))
+                full = full_disk(self._place.folder, error) if isinstance(error, OSError) else ""
+                self._not_yet("CreateContainerError", full or str(error))
             except KubeError as error:
                 _LOG.info("container %s waits for the API server: %s", record.name, error)
                 await asyncio.sleep(timing.api_retry)

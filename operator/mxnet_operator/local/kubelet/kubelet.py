@@ -163,10 +163,6 @@ class Kubelet:
             await self._take_down()
             self._stopped.set()
 
-    async def _watch_pods(self) -> None:
-        await self._service_reflector.synced.wait()  # pods that start look up their names there
-        await self._reflector.run()
-
     async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Return the tasks that make this a node of its control plane."""
         if self._kubernetes is None:

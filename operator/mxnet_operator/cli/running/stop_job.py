@@ -1,0 +1,55 @@
+"""Stop of a job: it fails, its processes end, and its status, logs and files stay."""
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.client.jobs import (
+    PODS,
+    DeletedError,
+    collections,
+    job_versions,
+    pod_selector,
+    pods_of,
+    resource_of_job,
+)
+from mxnet_operator.readers.pods import ENDED
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+
+async def request_stop(client: "Client", job: dict[str, Any]) -> None:
+    """Ask the controller to stop a job, not a later one of its name.
+
+    Raises:
+        ApiError: it is gone, or may not be changed.
+    """
+    metadata = job["metadata"]
+    change = {"uid": metadata["uid"], "annotations": {names.STOP_ANNOTATION: "true"}}
+    await client.patch(resource_of_job(job).path(metadata["namespace"], metadata["name"]), {"metadata": change})
+
+
+async def until_stopped(client: "Client", job: dict[str, Any], on_change: Callable[[str], None]) -> str:
+    """Wait until a job has ended and no pod of it runs; returns its state, empty if the job is gone.
+
+    `on_change` is called with what is waited for.
+    """
+    state = ""
+    with contextlib.suppress(DeletedError):
+        async with contextlib.aclosing(job_versions(client, job)) as versions:
+            async for current in versions:
+                if (found := job_state(current)) in TERMINAL:
+                    state = found
+                    break
+    if state:
+        path = PODS.path(job["metadata"]["namespace"])
+        async with contextlib.aclosing(collections(client, path, pod_selector(job))) as changes:
+            async for pods in changes:
+                running = [pod for pod in pods_of(job, pods.values()) if pod["status"].get("phase") not in ENDED]
+                if not running:
+                    break
+                on_change(", ".join(sorted(pod["metadata"]["name"] for pod in running)))
+    return state

@@ -1,0 +1,62 @@
+"""`mxjob stop`: stop jobs and keep what they have."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.errors import CommandError, Exit, show_error
+from mxnet_operator.cli.output.terminal import message_console, say
+from mxnet_operator.cli.running.stop_job import request_stop, until_stopped
+from mxnet_operator.cli.server.connection import JobNamesArgument, Target, connect
+from mxnet_operator.cli.server.job_kinds import get_job
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from mxnet_operator.kube.client import Client
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob stop digits
+
+  mxjob stop a b c
+
+[bold]Exit codes[/]  0 all have ended · 1 one was not found · 3 API server unreachable, or rejects it · 130 Ctrl-C
+"""
+
+
+@asks_server
+async def stop(target: Target, *, jobs: JobNamesArgument) -> Exit:
+    """Stop jobs, and wait until their processes have ended. Ctrl-C ends only the waiting.
+
+    A stopped job is Failed. Its status, logs and files stay until `mxjob delete`; `mxjob rerun` runs it again.
+    Only cleanPodPolicy All or Running in its manifest deletes its pods, with their logs.
+    """
+    code = Exit.OK
+    async with connect(target) as client:
+        namespace = target.namespace or client.namespace
+        with message_console().status("stopping") as shown:
+            found = await asyncio.gather(*(_stopped(client, namespace, name, shown) for name in dict.fromkeys(jobs)))
+    for error in filter(None, found):
+        show_error(error)
+        code = error.code
+    return code
+
+
+async def _stopped(client: "Client", namespace: str, name: str, shown: "Status") -> CommandError | None:
+    """Stop a job and say so; returns the error for a job that doesn't exist."""
+    try:
+        job = await get_job(client, namespace, name)
+    except CommandError as error:
+        return error
+    if (state := job_state(job)) in TERMINAL:
+        say(f"job {name} has already ended: {state}")
+        return None
+    await request_stop(client, job)
+    state = await until_stopped(client, job, lambda pods: shown.update(Text(f"waiting until {pods} has ended")))
+    say(f"job {name} has ended: {state}" if state else f"job {name} is gone")
+    return None
