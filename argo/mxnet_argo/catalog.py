@@ -67,7 +67,8 @@ _DEADLINE = Parameter(name="deadline", default="86400", description="seconds for
 _DELETE_WITH_WORKFLOW = Parameter(
     name="delete-with-workflow",
     default="true",
-    description="true: the controller deletes unfinished jobs of a workflow that is over or terminated",
+    enum=["true", "false"],
+    description="whether the controller deletes unfinished jobs of a workflow that is over or terminated",
 )
 _MANIFEST = Parameter(name="manifest", description=f"an MXJob as JSON, which {AS_JSON} makes")
 _TUNING = (

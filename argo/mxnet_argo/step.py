@@ -20,7 +20,7 @@ from mxnet_argo.values import Value
 
 FINAL_MESSAGES: Final = (
     "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
-    "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid"
+    "|exceeded its deadline|longer than the specified deadline|is invalid"
     "|[(]BadRequest[)]|denied the request"
     "|[(]exit code 64[)]: (error: output |(error: )?error executing jsonpath |unexpected token |unterminated string "
     "|invalid (token|escape sequence) |input[(]s[)]/0 is not |halt error|[a-z]+ not defined: )"
@@ -28,6 +28,8 @@ FINAL_MESSAGES: Final = (
 """What the step says when another attempt would end the same way. A create that the API server gave up on ("context
 deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name. The last line is
 that of filters: of one that fails, as `_named_by_its_errors` has it, and of one that gojq can't read."""
+_FORBIDDEN: Final = "lastRetry.message contains 'is forbidden' && not (lastRetry.message contains 'exceeded quota')"
+"""A missing right is final; a quota is waited for, by as many attempts as a killed poller has."""
 
 _CONFLICT: Final = "lastRetry.message contains 'Apply failed with'"
 _CREATE_OR_FOLLOW: Final = (
@@ -94,7 +96,7 @@ class MXJobStep(Resource):
         timeout: Time limit of an attempt at the step, in Argo's notation (`2h`), including the wait in queues. Each
             new poller has it again. Default: no limit.
         delete_with_workflow: Delete the unfinished job once the workflow is over or being shut down, also by `argo
-            terminate`. A value such as `text(...)` deletes it if it is "true". Default: True.
+            terminate`. Of a value such as `text(...)` the text must be `true` or `false`. Default: True.
         allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
         restart_killed_poller: Let the kubelet restart a killed poller (exit code 137) in its pod. For Argo 4 on
             Kubernetes 1.35 or newer, where the controller lacks its component for Argo. Kubernetes 1.33 and 1.34
@@ -121,7 +123,7 @@ class MXJobStep(Resource):
         self._build_manifest()  # what is wrong is told where it is written
         self.failure_condition = failure_condition(self.success_condition, self.failure_condition)
         self.flags = [*_CREATE_OR_FOLLOW, *(self.flags or ())]
-        self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
+        self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}' || {_FORBIDDEN}")
         # argoexec reads them in order, up to the first that fails.
         self.outputs = [*_outputs(), *map(_named_by_its_errors, own_outputs(str(self.name), self.outputs))]
         if self.restart_killed_poller:

@@ -13,7 +13,7 @@ from mxnet_argo.inputs import parameters
 from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import blamed, leaves, render, sampled
-from mxnet_argo.values import Value, parsed, word
+from mxnet_argo.values import Value, parsed, switch, word
 from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, PARTS, whole_job
 from mxnet_operator.api import names
 from mxnet_operator.api.conversion import without_server_fields
@@ -57,7 +57,7 @@ class TemplateJob:
         prefix: what its name begins with; None: the template's name.
         deadline: seconds for which it may be active, where the manifest doesn't say.
         timeout: of the template; a job that may be active for longer than that is of no use to it.
-        delete_with_workflow: whether the controller deletes it when the workflow ends; or text of an input, "true".
+        delete_with_workflow: whether the controller deletes it when the workflow ends; or text, "true" or "false".
         inputs: the template's.
         allow_unknown_fields: whether fields that this release doesn't know are taken.
     """
@@ -101,7 +101,7 @@ class TemplateJob:
             policy["activeDeadlineSeconds"] = self._deadline()
         if self.delete_with_workflow:
             metadata = given["metadata"] = dict(given.get("metadata") or {})
-            asked = "true" if self.delete_with_workflow is True else self.delete_with_workflow
+            asked = "true" if self.delete_with_workflow is True else switch(self.delete_with_workflow)
             own = {names.DELETE_WITH_WORKFLOW_ANNOTATION: asked}
             metadata["annotations"] = {**(metadata.get("annotations") or {}), **own}
         self._check(given)

@@ -193,6 +193,15 @@ def _json_kind(python_type: type, example: str, holds: str, what: str) -> Kind:
     return Kind("JSON", lambda x: f"sprig.fromJson({x})", parse, example, (Rule(holds, f"is no {what}"),))
 
 
+def _parse_switch(text: str) -> str:
+    if text not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text
+
+
+_SWITCH = Kind(
+    "text", as_json, _parse_switch, "true", (Rule("given in ['true', 'false']", "is neither true nor false"),)
+)
 _DATA = _json_kind(object, '["x"]', "sprig.fromJson(given) != nil", "JSON")
 _LIST = _json_kind(list, "[]", "type(sprig.fromJson(given)) == 'array'", "JSON list")
 _MAPPING = _json_kind(dict, "{}", "type(sprig.fromJson(given)) == 'map'", "JSON mapping")
@@ -257,6 +266,11 @@ def _of(parameter: "str | Value", kind: Kind) -> Value:
         given = parameter.expression
         return Value(given if _binds_tightly(given) else f"({given})", kind, parameter.text_of)
     raise TypeError(f"{parameter.expression} is {parameter.kind.name} already")
+
+
+def switch(given: Value) -> Value:
+    """Return a text that may only be `true` or `false`."""
+    return _of(given, _SWITCH)
 
 
 def servers_or_default(servers: str, workers: str) -> Value:

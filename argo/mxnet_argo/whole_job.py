@@ -38,7 +38,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
         manifest: the input that has it, by `data()`.
         prefix: what the name begins with, where the manifest has none.
         deadline: seconds for which it may be active, where the manifest doesn't say.
-        asked: whether the controller deletes it with its workflow, "true".
+        asked: whether the controller deletes it with its workflow, "true" or "false".
     """
     text = manifest.expression
     seconds = f"{deadline}"
@@ -70,7 +70,9 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             ": not ((meta.namespace ?? '') in ['', workflow.namespace])",
             f"? 'the namespace is that of the workflow: leave it out of the manifest, or name it: {AS_JSON}'",
             ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set"
-            " it again' : '';",
+            " it again'",
+            f": not ({asked.expression} in ['true', 'false']) ? '{', '.join(sorted(asked.parameters))}",
+            f"is neither true nor false: ' + {asked.expression} : '';",
         )
     )
 

@@ -66,7 +66,6 @@ def test_it_is_tried_again_unless_the_exit_code_says_that_it_would_end_the_same_
     assert set(FINAL_CODES) == set(Exit) - again - {Exit.OK}
     expression = template()["retryStrategy"]["expression"]
     assert all(f"'{int(code)}'" in expression for code in FINAL_CODES)
-    assert "maxDuration" not in template()["retryStrategy"]["backoff"]
 
 
 def test_its_pod_is_fit_for_a_restricted_namespace() -> None:

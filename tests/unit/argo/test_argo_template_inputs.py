@@ -158,6 +158,8 @@ def test_every_template_passes_every_shared_parameter_on_to_its_training(argo: E
             'volume-mounts has a name that is none of volumes: [{"name": "data", "mountPath": "/data"}]',
         ),
         ({"workers": "two"}, "workers is no whole number: two"),
+        ({"delete-with-workflow": "True"}, "delete-with-workflow is neither true nor false: True"),
+        ({"delete-with-workflow": " true"}, "delete-with-workflow is neither true nor false:  true"),
         ({"resources": "[]", "gpus-per-worker": "1"}, "resources is no JSON mapping: []"),
     ],
 )
@@ -186,6 +188,7 @@ def test_what_no_job_can_have_is_refused_in_words_before_there_is_a_job(
             {"gpus-per-worker": "1", "resources": '{"requests": {"nvidia.com/gpu": 3}}'},
             r"gpus-per-worker: is 1, but resources.requests\[nvidia.com/gpu\] is 3: give one of them",
         ),
+        ({"delete-with-workflow": "True"}, "delete-with-workflow is 'True': did you mean 'true'"),
         ({"node_selector": "{}"}, "did you mean 'node-selector'"),
     ],
 )

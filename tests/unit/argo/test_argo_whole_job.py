@@ -36,10 +36,10 @@ RUN = {
 }
 
 
-def evaluated(argo: Expressions, text: str) -> dict[str, Any]:
+def evaluated(argo: Expressions, text: str, **inputs: str) -> dict[str, Any]:
     """The manifest that Argo applies where the input has this text; each tag is evaluated without an error."""
     template = str(manifest_step()._build_manifest())
-    filled_in = argo.filled_in(template, {**RUN, "inputs.parameters.manifest": text})
+    filled_in = argo.filled_in(template, {**RUN, "inputs.parameters.manifest": text, **inputs})
     made: dict[str, Any] = yaml.safe_load(filled_in)
     return made
 
@@ -97,6 +97,11 @@ class TestEvaluated:
         made = evaluated(argo, text)
         assert words in made["metadata"]["name"]
         assert made["spec"] == {}
+
+    def test_only_true_and_false_say_whether_the_job_goes_with_its_workflow(self, argo: Expressions) -> None:
+        for asked in ("True", "TRUE", "yes", "1", " true", ""):
+            made = evaluated(argo, json.dumps({"spec": SPEC}), **{"inputs.parameters.delete-with-workflow": asked})
+            assert made["metadata"]["name"] == f"delete-with-workflow is neither true nor false: {asked}"
 
     json_values = st.recursive(
         st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=8),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mxnet_operator.cli.running.argo_workflow import time_is_over
+from mxnet_operator.cli.running.argo_workflow import time_is_over, why_unwanted
 from mxnet_operator.readers.argo_workflow import why_over
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -23,8 +23,9 @@ def workflow(uid="w", spec=None, status=None, **metadata):
         workflow(status={"phase": "Running"}),
         workflow(spec={"suspend": True}),
         {**workflow(), "status": None},
+        workflow(spec={"shutdown": "Stop"}, status={"phase": "Running"}),
     ],
-    ids=["new", "running", "suspended", "no status"],
+    ids=["new", "running", "suspended", "no status", "runs its exit handler"],
 )
 def test_a_workflow_that_goes_on_wants_its_job(goes_on):
     assert why_over(goes_on, JOB) == ""
@@ -37,7 +38,7 @@ def test_a_workflow_that_goes_on_wants_its_job(goes_on):
         (workflow(uid="later"), "is gone, and another has its name"),
         (workflow(deletionTimestamp="2026-01-01T12:00:00Z"), "is being deleted"),
         (workflow(spec={"shutdown": "Terminate"}), "is being shut down (Terminate)"),
-        (workflow(spec={"shutdown": "Stop"}), "is being shut down (Stop)"),
+        (workflow(spec={"shutdown": "Stop"}, status={"phase": "Failed"}), "is over (Failed)"),
         (workflow(status={"phase": "Failed"}), "is over (Failed)"),
         (workflow(status={"phase": "Error"}), "is over (Error)"),
     ],
@@ -49,6 +50,24 @@ def test_a_workflow_that_is_at_its_end_does_not(over, why):
 
 def test_a_job_without_an_owner_is_asked_for_by_the_workflows_name_alone():
     assert why_over(workflow(uid="any"), {"metadata": {"name": "j"}}) == ""
+
+
+async def test_a_stopped_workflow_needs_the_jobs_of_its_exit_handler_alone():
+    """A runner that gets SIGTERM is stopped with its workflow, or belongs to the exit handler and was evicted."""
+    job = {"metadata": {**JOB["metadata"], "namespace": "ml"}}
+    labels: dict[str, str] = {}
+
+    class Client:
+        async def find(self, path):
+            stopped = workflow(spec={"shutdown": "Stop"}, status={"phase": "Running"})
+            return {"metadata": {"labels": labels}} if "/pods/" in path else stopped
+
+    async def why(environment):
+        return await why_unwanted(Client(), job, "n", environment)
+
+    assert await why({}) == await why({"POD_NAME": "p"}) == "is being shut down (Stop)"
+    labels["workflows.argoproj.io/on-exit"] = "true"
+    assert await why({"POD_NAME": "p"}) == ""
 
 
 def pod(seconds, started="2026-01-01T11:00:00Z"):

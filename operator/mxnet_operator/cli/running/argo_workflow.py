@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.times import moment
 from mxnet_operator.kube.resources import PODS, WORKFLOWS
-from mxnet_operator.readers.argo_workflow import why_over
+from mxnet_operator.readers.argo_workflow import is_stopped, why_over
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -15,17 +15,27 @@ _POD_NAME: Final = "POD_NAME"
 """Environment variable with the name of the step's pod."""
 _DEADLINE: Final = "ARGO_DEADLINE"
 """Environment variable with the time when Argo ends the step for the workflow's deadline; year 1 without one."""
+_ON_EXIT_LABEL: Final = "workflows.argoproj.io/on-exit"
+"""Label of the pods of a workflow's exit handler, which `argo stop` does not end."""
 _EARLY: Final = timedelta(seconds=5)
 """Tolerance: a pod may be stopped this much before its deadline, which has whole seconds."""
 
 
-async def why_unwanted(client: "Client", job: dict[str, Any], name: str) -> str:
+async def why_unwanted(client: "Client", job: dict[str, Any], name: str, environment: Mapping[str, str]) -> str:
     """Return why the workflow of this name no longer needs its job, such as "is being deleted"; empty if it does.
+
+    A stopped workflow needs the jobs of its exit handler, among whose pods may be that of this `environment`.
 
     Raises:
         ApiError, ApiUnavailable: the request fails.
     """
-    return why_over(await client.find(WORKFLOWS.path(job["metadata"]["namespace"], name)), job)
+    namespace = job["metadata"]["namespace"]
+    workflow = await client.find(WORKFLOWS.path(namespace, name))
+    why = why_over(workflow, job)
+    if why or workflow is None or not is_stopped(workflow):
+        return why
+    pod = await _own_pod(client, namespace, environment) or {"metadata": {}}
+    return "" if _ON_EXIT_LABEL in (pod["metadata"].get("labels") or {}) else "is being shut down (Stop)"
 
 
 async def step_time_is_over(client: "Client", namespace: str, environment: Mapping[str, str]) -> bool:
@@ -34,9 +44,12 @@ async def step_time_is_over(client: "Client", namespace: str, environment: Mappi
     Raises:
         ApiError, ApiUnavailable: the request fails.
     """
+    return time_is_over(environment, await _own_pod(client, namespace, environment), datetime.now(UTC))
+
+
+async def _own_pod(client: "Client", namespace: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
     name = environment.get(_POD_NAME)
-    pod = await client.find(PODS.path(namespace, name)) if name else None
-    return time_is_over(environment, pod, datetime.now(UTC))
+    return await client.find(PODS.path(namespace, name)) if name else None
 
 
 def time_is_over(environment: Mapping[str, str], pod: dict[str, Any] | None, now: datetime) -> bool:
