@@ -126,4 +126,4 @@ def _which(*kept: str) -> dict[str, str]:
     return {"which": ",".join(f"status.state!={state}" for state in kept)}
 
 
-__all__ = ["EXIT_HANDLER", "delete_jobs_on_exit", "exit_handler"]
+__all__ = ["EXIT_HANDLER", "KEEP_FAILED", "delete_jobs_on_exit", "exit_handler"]

@@ -12,7 +12,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, Literal, overload
 
-from hera.workflows import Parameter, Step, Task, WorkflowTemplate
+from hera.workflows import Parameter, Step, Task
 from hera.workflows._mixins import TemplateInvocatorSubNodeMixin
 from hera.workflows.models import Parameter as ModelParameter
 from hera.workflows.models import TemplateRef
@@ -45,7 +45,7 @@ class _Entry:
 @functools.cache
 def _entry(name: str) -> _Entry:
     # In a context of its own: Hera would add the parts to a `with workflow:` around the call.
-    workflow = Context().run(CATALOG[name], WorkflowTemplate)
+    workflow = Context().run(CATALOG[name])
     jobs = (TemplateJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
     (entry,) = (each for each in workflow.templates if getattr(each, "name", None) == workflow.entrypoint)
     # Not the workflow's arguments: on-failure is for its exit handler, which a reference leaves out.

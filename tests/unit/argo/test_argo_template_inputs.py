@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from argo_expressions import Expressions
 from descriptions import MEANT
-from hera.workflows import WorkflowTemplate
 
 from mxnet_argo import MXJobRunner, MXJobStep, mxjob_ref
 from mxnet_argo.catalog import CATALOG, mxjob_train, train
@@ -115,7 +114,7 @@ RUN = {
 
 def argos_manifest(argo: Expressions, template: str, given: dict[str, str]) -> str:
     """The manifest of the training that a template makes of these arguments, by Argo's own evaluation."""
-    workflow = CATALOG[template](WorkflowTemplate)
+    workflow = CATALOG[template]()
     (step,) = (each for each in workflow.templates if getattr(each, "name", "") in ("train", "run"))
     assert isinstance(step, MXJobStep | MXJobRunner)
     defaults = {name: str(each.default) for name, each in parameters(step.inputs).items() if each.default is not None}
@@ -143,7 +142,7 @@ def test_every_template_passes_every_shared_parameter_on_to_its_training(argo: E
         meant = argos_job(argo, "mxjob-train", {name: value})
         assert (meant != without) == (name != "volume-mounts")
         assert argos_job(argo, template, {name: value}) == meant, name
-    arguments = parameters(CATALOG[template](WorkflowTemplate).arguments)
+    arguments = parameters(CATALOG[template]().arguments)
     assert arguments.keys() >= SHARED.keys()
 
 
