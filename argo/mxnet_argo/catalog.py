@@ -239,9 +239,7 @@ def mxjob_sweep() -> WorkflowTemplate:
 def mxjob_tune_then_train() -> WorkflowTemplate:
     """Build a tuning, and then a training whose replicas find its result in the variable TUNED."""
     steps = tune(), train(variable=Parameter(name="tuned", description="what the tuning found"))
-    return _workflow(
-        "mxjob-tune-then-train", tune_then_train("tune-then-train", *steps, tuned_input="tuned"), *steps
-    )
+    return _workflow("mxjob-tune-then-train", tune_then_train("tune-then-train", *steps, tuned_input="tuned"), *steps)
 
 
 CATALOG: Final[dict[str, Callable[[], WorkflowTemplate]]] = {

@@ -149,7 +149,6 @@ class _Reference(TemplateInvocatorSubNodeMixin):
             raise ValueError(f"{self.name}: there is no output {name!r}: {_instead(name, list(outputs))}")
         return Parameter(name=name, value=f"{{{{{self._subtype}.{self.name}.outputs.parameters.{name}}}}}")
 
-
     @property
     def result(self) -> str:
         """The tag of the output `result`; of a script's `outputs.result`, which Hera means, a job has none."""

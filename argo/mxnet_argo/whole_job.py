@@ -69,8 +69,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",
             ": not ((meta.namespace ?? '') in ['', workflow.namespace])",
             f"? 'the namespace is that of the workflow: leave it out of the manifest, or name it: {AS_JSON}'",
-            ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set"
-            " it again'",
+            ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set it again'",
             f": not ({asked.expression} in ['true', 'false']) ? '{', '.join(sorted(asked.parameters))}",
             f"is neither true nor false: ' + {asked.expression} : '';",
         )

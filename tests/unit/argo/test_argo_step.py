@@ -121,7 +121,10 @@ class TestManifest:
 
     def test_what_an_input_says_of_that_is_true_or_false(self) -> None:
         asked = {"inputs": [Parameter(name="asks")], "delete_with_workflow": text("asks")}
-        for spec in ({}, {"spec": None, "manifest": data("job"), "inputs": [Parameter(name=n) for n in ("asks", "job")]}):
+        for spec in (
+            {},
+            {"spec": None, "manifest": data("job"), "inputs": [Parameter(name=n) for n in ("asks", "job")]},
+        ):
             assert "is neither true nor false" in step(**{**asked, **spec})._build_manifest()
         with pytest.raises(ValueError, match="input asks: 'yes' is neither true nor false"):
             step(**{**asked, "inputs": [Parameter(name="asks", default="yes")]})
@@ -944,7 +947,7 @@ def test_an_item_that_is_a_mapping_is_refused_within_a_list() -> None:
 
 @pytest.mark.parametrize("trials", ["0.1,0.2", [], {"lr": 1}, "[0.1"])
 def test_trials_that_are_none_are_refused_when_it_is_built(trials: Any) -> None:
-    with pytest.raises(ValueError, match="search: argument trials: .* JSON"):
+    with pytest.raises(ValueError, match=r"search: argument trials: .* JSON"):
         mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": trials})
     mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": "{{inputs.parameters.trials}}"})
 

@@ -1,24 +1,57 @@
-"""Checks whether an Argo Workflow still needs the job of one of its steps, when the step's container is stopped."""
+"""Runs of `mxjob run` as a step of an Argo Workflow: its progress, and whether a stopped step's job is needed."""
 
+import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.times import moment
 from mxnet_operator.kube.resources import PODS, WORKFLOWS
 from mxnet_operator.readers.argo_workflow import is_stopped, why_over
+from mxnet_operator.readers.training_log import TrainingLog
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 _POD_NAME: Final = "POD_NAME"
 """Environment variable with the name of the step's pod."""
+_PROGRESS_FILE: Final = "ARGO_PROGRESS_FILE"
 _DEADLINE: Final = "ARGO_DEADLINE"
 """Environment variable with the time when Argo ends the step for the workflow's deadline; year 1 without one."""
 _ON_EXIT_LABEL: Final = "workflows.argoproj.io/on-exit"
 """Label of the pods of a workflow's exit handler, which `argo stop` does not end."""
 _EARLY: Final = timedelta(seconds=5)
 """Tolerance: a pod may be stopped this much before its deadline, which has whole seconds."""
+
+
+@dataclass
+class ProgressFile:
+    """File from which Argo's executor reads a step's progress: the epochs that have ended, of all, as `3/20`.
+
+    Args:
+        path: the file; None where this process is no step.
+    """
+
+    path: Path | None
+    _written: str = field(default="", init=False)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "ProgressFile":
+        """Return the file that Argo names in a container's environment."""
+        name = environment.get(_PROGRESS_FILE)
+        return cls(Path(name) if name else None)
+
+    def update(self, training: TrainingLog) -> None:
+        """Write the progress if it has changed and the number of epochs is known; Argo does without it."""
+        if self.path is None or not training.epochs_wanted or training.last is None:
+            return
+        text = f"{min(max(training.epochs_ended, 0), training.epochs_wanted)}/{training.epochs_wanted}"
+        if text != self._written:
+            self._written = text
+            with contextlib.suppress(OSError):
+                self.path.write_text(f"{text}\n", encoding="utf-8")
 
 
 async def why_unwanted(client: "Client", job: dict[str, Any], name: str, environment: Mapping[str, str]) -> str:
