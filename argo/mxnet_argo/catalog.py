@@ -10,25 +10,22 @@ from typing import Final
 from hera.workflows import DAG, Parameter, Suspend, WorkflowTemplate
 from hera.workflows.models import LabelValueFrom, WorkflowMetadata
 
-from mxnet_argo.cleanup import KEEP_FAILED, delete_jobs_on_exit
-from mxnet_argo.inputs import as_argument, as_input, parameters
-from mxnet_argo.job import MXJobSpec
-from mxnet_argo.pipelines import sweep_templates, tune_then_train
-from mxnet_argo.runner import MXJobRunner
-from mxnet_argo.step import MXJobStep
-from mxnet_argo.values import (
-    Value,
-    data,
+from mxnet_argo.catalog_values import (
     env_with,
-    integer,
     listed,
     mapped,
     mounts_of,
     resources_with_gpus,
     servers_or_default,
-    text,
 )
-from mxnet_argo.whole_job import AS_JSON
+from mxnet_argo.cleanup import KEEP_FAILED, delete_jobs_on_exit
+from mxnet_argo.inputs import as_argument, as_input, parameters
+from mxnet_argo.job import MXJobSpec
+from mxnet_argo.manifest_input import AS_JSON
+from mxnet_argo.pipelines import sweep_templates, tune_then_train
+from mxnet_argo.runner import MXJobRunner
+from mxnet_argo.step import MXJobStep
+from mxnet_argo.values import Value, data, integer, text
 from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"

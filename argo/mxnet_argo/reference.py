@@ -18,11 +18,11 @@ from hera.workflows.models import Parameter as ModelParameter
 from hera.workflows.models import TemplateRef
 
 from mxnet_argo.catalog import CATALOG
+from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import as_list, parameters
 from mxnet_argo.pipelines import TRIALS, check_trials
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
-from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import as_json
 
 _TAG: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
@@ -39,14 +39,14 @@ class _Entry:
     template: str
     inputs: Mapping[str, Parameter]
     outputs: tuple[str, ...]
-    jobs: tuple[TemplateJob, ...]
+    jobs: tuple[CheckedJob, ...]
 
 
 @functools.cache
 def _entry(name: str) -> _Entry:
     # In a context of its own: Hera would add the parts to a `with workflow:` around the call.
     workflow = Context().run(CATALOG[name])
-    jobs = (TemplateJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
+    jobs = (CheckedJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
     (entry,) = (each for each in workflow.templates if getattr(each, "name", None) == workflow.entrypoint)
     # Not the workflow's arguments: on-failure is for its exit handler, which a reference leaves out.
     inputs, outputs = (parameters(getattr(entry, each, None)) for each in ("inputs", "outputs"))

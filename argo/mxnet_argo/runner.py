@@ -1,21 +1,19 @@
 """A workflow step that is one MXJob, followed by our command line: a live log, and `argo terminate` ends the job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from hera.shared import BaseMixin
 from hera.workflows import Artifact, Container, EmptyDirVolume, FieldEnv, NoneArchiveStrategy, Parameter, RawArtifact
 from hera.workflows.models import Capabilities, Inputs, SeccompProfile, SecurityContext, ValueFrom
 
-from mxnet_argo.inputs import as_list, refuse_artifacts
-from mxnet_argo.job import WORKFLOW_UID_LABEL, MXJobSpec
-from mxnet_argo.placement import refuse_placement
+from mxnet_argo.checked_job import CheckedJob, JobTemplate
+from mxnet_argo.inputs import as_list
+from mxnet_argo.job import WORKFLOW_UID_LABEL
+from mxnet_argo.refusals import refuse_artifacts, refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.step import OUTPUTS, own_outputs
-from mxnet_argo.template_job import TemplateJob
-from mxnet_argo.values import Value
 
 RUNNER_ACCOUNT: Final = "mxjob-runner"
 """What the pods of runners run as, which read pods and workflows besides: argo/templates/rbac.yaml makes it."""
@@ -33,7 +31,7 @@ _RETRY_TIMEOUT: Final = "10m"
 
 
 @dataclass(kw_only=True)
-class MXJobRunner(Container):
+class MXJobRunner(JobTemplate, Container):
     """Template whose step runs `mxjob run` in a pod: an `MXJobStep` with the training's log.
 
     The step's log is that of Worker 0, its progress the epochs that have ended, and its message says why the job
@@ -64,12 +62,6 @@ class MXJobRunner(Container):
         ValueError: Argo or the API server would reject the step once the workflow runs.
     """
 
-    spec: MXJobSpec | None = None
-    manifest: Mapping[str, Any] | Value | None = None
-    prefix: str | None = None
-    deadline: timedelta | int | Value | None = None
-    delete_with_workflow: bool | Value | None = None
-    allow_unknown_fields: bool | None = None
     report: bool | None = None
     options: Sequence[str] | None = None
 
@@ -106,7 +98,7 @@ class MXJobRunner(Container):
         )
 
     def _manifest(self) -> str:
-        job = TemplateJob.of(self)
+        job = CheckedJob.of(self)
         whole = job.whole()
         return job.text(job.given()) if whole is None else whole
 

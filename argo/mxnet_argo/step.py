@@ -1,22 +1,17 @@
 """A workflow step that is one MXJob: applied under a name of its own, waited for, and never doubled or orphaned."""
 
 import json
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 from hera.workflows import Parameter, Resource
 from hera.workflows.models import ValueFrom
 
-from mxnet_argo.conditions import OVER, check_condition, failure_condition
-from mxnet_argo.inputs import as_list, parameters, refuse_artifacts
-from mxnet_argo.job import MXJobSpec
-from mxnet_argo.placement import refuse_placement
+from mxnet_argo.checked_job import CheckedJob, JobTemplate
+from mxnet_argo.inputs import as_list, parameters
+from mxnet_argo.refusals import OVER, check_condition, failure_condition, refuse_artifacts, refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
-from mxnet_argo.template_job import TemplateJob
-from mxnet_argo.values import Value
 
 FINAL_MESSAGES: Final = (
     "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
@@ -77,7 +72,7 @@ _RESTART_IF_KILLED: Final = {
 
 
 @dataclass(kw_only=True)
-class MXJobStep(Resource):
+class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of manifest
     """Template whose step creates an MXJob, waits until it has finished, and returns its result as an output.
 
     The job is given by `spec`, by `manifest`, or by both. Values from inputs are those of `mxnet_argo.values`:
@@ -107,12 +102,6 @@ class MXJobStep(Resource):
     """
 
     action: str = "apply"
-    spec: MXJobSpec | None = None
-    manifest: Mapping[str, Any] | Value | None = None  # type: ignore[assignment]
-    prefix: str | None = None
-    deadline: timedelta | int | Value | None = None
-    delete_with_workflow: bool | Value | None = None
-    allow_unknown_fields: bool | None = None
     restart_killed_poller: bool | None = None
 
     def __post_init__(self) -> None:
@@ -133,7 +122,7 @@ class MXJobStep(Resource):
 
     def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
-        job = TemplateJob.of(self)
+        job = CheckedJob.of(self)
         if (whole := job.whole()) is not None:
             return whole
         given = job.given()

@@ -53,10 +53,10 @@ from mxnet_argo import (
     text,
     tune_then_train,
 )
-from mxnet_argo.conditions import check_condition
+from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import parameters
 from mxnet_argo.pipelines import sweep_templates
-from mxnet_argo.template_job import TemplateJob
+from mxnet_argo.refusals import check_condition
 from mxnet_argo.values import Value
 from mxnet_operator.api.job_formats import to_v1
 from mxnet_operator.api.manifest_text import load
@@ -285,7 +285,7 @@ class TestManifest:
         meant = to_v1(written)["spec"]
         policy = {"activeDeadlineSeconds": 86400, **meant.get("runPolicy", {})}
         for spec, policies in ((None, policy), (MXJobSpec(backoff_limit=9), {**policy, "backoffLimit": 9})):
-            made = TemplateJob.of(step(spec=spec, manifest={**written, "metadata": {}})).given()
+            made = CheckedJob.of(step(spec=spec, manifest={**written, "metadata": {}})).given()
             assert (made["apiVersion"], made["kind"]) == ("kubeflow.org/v1", "MXJob")
             assert list(made["spec"]["mxReplicaSpecs"]) == list(meant["mxReplicaSpecs"])
             assert made["spec"]["runPolicy"] == policies

@@ -13,8 +13,8 @@ from descriptions import MEANT
 
 from mxnet_argo import MXJobRunner, MXJobStep, mxjob_ref
 from mxnet_argo.catalog import CATALOG, mxjob_train, train
+from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import parameters
-from mxnet_argo.template_job import TemplateJob
 from mxnet_operator.api.manifest_text import ManifestError, load
 from mxnet_operator.description import MXJobDescription, Role, to_manifest
 from mxnet_operator.description.plain import plain
@@ -76,7 +76,7 @@ def lean(spec: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", SAME)
 def test_an_input_means_what_the_field_of_its_name_means(case: str) -> None:
     inputs, fields = SAME[case]
-    job = TemplateJob.of(train())
+    job = CheckedJob.of(train())
     made = job._sample(job.given(), {**COMMON, **inputs})
     described = to_manifest(MXJobDescription(image="a:1", command=["python", "train.py"], **fields))
     assert lean(made["spec"]) == lean(described["spec"])

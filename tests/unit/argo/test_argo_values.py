@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from kubernetes_programs import kubectl
 
 from mxnet_argo import data, expression, integer, number, text
-from mxnet_argo.manifest import render
-from mxnet_argo.values import listed, mapped, word
+from mxnet_argo.catalog_values import listed, mapped
+from mxnet_argo.rendering import render
+from mxnet_argo.values import word
 from mxnet_operator.api.manifest_text import ManifestError, load
 
 SPECIAL = "\x7f\x80\x85\x9f\u2028\ufeff\ufffe\uffff\U0001f468\u200d\U0001f469 ${}'\"\\\t\n\x01e\u0301"

@@ -13,8 +13,8 @@ from manifest_mutations import VALUES
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data, mxjob_ref
 from mxnet_argo.catalog import manifest as manifest_step
-from mxnet_argo.template_job import TemplateJob
-from mxnet_argo.whole_job import AS_JSON
+from mxnet_argo.checked_job import CheckedJob
+from mxnet_argo.manifest_input import AS_JSON
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate, without_nulls
 
@@ -190,7 +190,7 @@ def test_a_reference_and_a_run_take_the_same_and_make_the_same_job_of_it(argo: E
         )
         if not why_not_when_run(made):
             step = MXJobStep(name="mxjob", manifest=without_place(manifest), deadline=3600)
-            assert without_nulls(made)["spec"] == without_nulls(TemplateJob.of(step).given())["spec"]
+            assert without_nulls(made)["spec"] == without_nulls(CheckedJob.of(step).given())["spec"]
 
 
 def without_place(manifest: dict[str, Any]) -> dict[str, Any]:

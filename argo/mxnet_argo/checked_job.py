@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from mxnet_argo.durations import seconds
 from mxnet_argo.inputs import parameters
-from mxnet_argo.job import MXJobSpec, job_manifest
-from mxnet_argo.job_name import check_prefix, example_name, job_name
-from mxnet_argo.manifest import blamed, leaves, render, sampled
+from mxnet_argo.job import MXJobSpec, check_prefix, example_name, job_manifest, job_name
+from mxnet_argo.manifest_input import AS_JSON, NEEDS_V1, PARTS, whole_job
+from mxnet_argo.refusals import seconds
+from mxnet_argo.rendering import blamed, leaves, render, sampled
 from mxnet_argo.values import Value, parsed, switch, word
-from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, PARTS, whole_job
 from mxnet_operator.api import names
 from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.formats.v1 import V1
@@ -46,8 +45,20 @@ _OBJECTS: Final = (
 """Parts of a manifest that a step adds to, or looks into, before validation sees it."""
 
 
+@dataclass(kw_only=True)
+class JobTemplate:
+    """Fields of a template that is a job, whether Argo's poller follows it or our own command line."""
+
+    spec: MXJobSpec | None = None
+    manifest: Mapping[str, Any] | Value | None = None
+    prefix: str | None = None
+    deadline: timedelta | int | Value | None = None
+    delete_with_workflow: bool | Value | None = None
+    allow_unknown_fields: bool | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
-class TemplateJob:
+class CheckedJob:
     """Job of a template, as far as the template knows it.
 
     Args:
@@ -73,7 +84,7 @@ class TemplateJob:
     allow_unknown_fields: bool = False
 
     @classmethod
-    def of(cls, template: Any) -> "TemplateJob":
+    def of(cls, template: Any) -> "CheckedJob":
         """Return what an `MXJobStep` or `MXJobRunner` says of its job, by fields of the same names."""
         return cls(
             template=template.name or "",
@@ -319,4 +330,4 @@ def _named(problem: FieldError, inputs: Mapping[str, Sequence[str]]) -> str:
     return f"input {', '.join(of)}: {problem.message}" if of else problem.message
 
 
-__all__ = ["TemplateJob"]
+__all__ = ["CheckedJob", "JobTemplate"]

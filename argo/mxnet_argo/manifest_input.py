@@ -1,15 +1,14 @@
 """A job whose whole manifest is an input of its template: JSON, of which Argo takes what is the author's to say.
 
-What `TemplateJob` rejects when a workflow is built is known only once it runs: so it becomes the job's name, which the
+What `CheckedJob` rejects when a workflow is built is known only once it runs: so it becomes the job's name, which the
 API server rejects in a message that has it. `sprig.fail` would do for Argo, which then tries ten times.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-from mxnet_argo.job import WORKFLOW_UID_LABEL
-from mxnet_argo.job_name import PREFIX, hashed
-from mxnet_argo.manifest import render
+from mxnet_argo.job import PREFIX, WORKFLOW_UID_LABEL, hashed
+from mxnet_argo.rendering import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
