@@ -20,6 +20,8 @@ from mxnet_operator.description import Placeholder
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")
 
+_ARGUMENT = re.compile(r"\bworkflow\.parameters(?:\.(?!json\b)[a-zA-Z_][a-zA-Z0-9_]*|\['[^']+'\])")
+
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
 _BRACKETED = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
 _SUM = re.compile(r"[\w.]*(?: \+ [\w.]*)*")
@@ -42,17 +44,27 @@ class Value(Placeholder):
     def tag(self) -> str:
         """Tag that stands in the manifest, unquoted: one JSON value, or what a YAML reader rejects in words."""
         rules = (*self.kind.rules, *self.rules)
-        if not rules:
+        arguments = self._arguments()
+        if not rules and not arguments:
             return "{{=" + self.kind.encode(self.expression) + "}}"
         found = _REFERENCE.fullmatch(self.expression)
         named = self.named or _literal((found[1] or found[2]) if found else self.expression)
         wrong = '""'
         for rule in reversed(rules):
             wrong = f"{rule.holds} ? {wrong} : {named} + {_literal(f' {rule.wrong}: ')} + given"
-        value = as_json(f'wrong == "" ? {self.kind.encode("given")} : wrong')
+        given = self.expression
+        for each in arguments:
+            wrong = f"{each} == nil ? {_literal(f'{each} has no value')} : {wrong}"
+            given = f'{each} == nil ? "" : {given}'
+        value = as_json(f'wrong == "" ? {"given" if self.is_text else self.kind.encode("given")} : wrong')
         # Argo parses a manifest before its node has a name, with placeholders for values.
         tag = '(wrong == "" || node.name == "" ? "" : "!!null ")'
-        return f"{{{{=let given = {self.expression}; let wrong = {wrong}; {tag} + {value}}}}}"
+        return f"{{{{=let given = {given}; let wrong = {wrong}; {tag} + {value}}}}}"
+
+    def _arguments(self) -> list[str]:
+        """Return the workflow's arguments that it reads in any case, and that may be missing."""
+        is_conditional = re.search(r"\?|\blet\b", self.expression)
+        return [] if is_conditional else sorted(set(_ARGUMENT.findall(self.expression)))
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -199,7 +211,7 @@ def _parse_switch(text: str) -> str:
 
 
 _SWITCH = Kind(
-    "text", as_json, _parse_switch, "true", (Rule("given in ['true', 'false']", "is neither true nor false"),)
+    "text", lambda x: x, _parse_switch, "true", (Rule("given in ['true', 'false']", "is neither true nor false"),)
 )
 _DATA = _json_kind(object, '["x"]', "sprig.fromJson(given) != nil", "JSON")
 LIST = _json_kind(list, "[]", "type(sprig.fromJson(given)) == 'array'", "JSON list")

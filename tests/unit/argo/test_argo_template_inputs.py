@@ -15,6 +15,7 @@ from mxnet_argo import MXJobRunner, MXJobStep, mxjob_ref
 from mxnet_argo.catalog import CATALOG, mxjob_train, train
 from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import parameters
+from mxnet_operator.api import names
 from mxnet_operator.api.manifest_text import ManifestError, load
 from mxnet_operator.description import MXJobDescription, Role, to_manifest
 from mxnet_operator.description.plain import plain
@@ -138,6 +139,7 @@ def argos_job(argo: Expressions, template: str, given: dict[str, str]) -> dict[s
 def test_every_template_passes_every_shared_parameter_on_to_its_training(argo: Expressions, template: str) -> None:
     assert parameters(mxjob_train().arguments).keys() - {"on-failure", "keep-failed-for"} == SHARED.keys()
     without = argos_job(argo, "mxjob-train", {})
+    assert without["metadata"]["annotations"] == {names.DELETE_WITH_WORKFLOW_ANNOTATION: "true"}
     for name, value in SHARED.items():
         meant = argos_job(argo, "mxjob-train", {name: value})
         assert (meant != without) == (name != "volume-mounts")

@@ -84,6 +84,19 @@ def test_numbers_and_json_may_come_from_any_expression_and_from_heras(argo: Expr
     }
 
 
+@pytest.mark.programs("argo-evaluate")
+def test_an_argument_that_the_workflow_lacks_is_named(argo: Expressions) -> None:
+    lr = expression("workflow.parameters.lrr")
+    scope = {"workflow.name": "w", "workflow.parameters.lr": "0.1", "node.name": "n"}
+    for value in (lr, "--lr=" + lr, integer(lr), data(lr), expression("workflow.parameters['lrr']") + "!"):
+        with pytest.raises(ManifestError, match=r"workflow\.parameters.*lrr.* has no value"):
+            load(argo.filled_in(render({"args": [value]}), scope))
+    assert load(argo.filled_in(render({"a": expression("workflow.parameters.lrr ?? 'x'")}), scope)) == {"a": "x"}
+    assert load(argo.filled_in(render({"a": "--lr=" + expression("workflow.parameters.lr")}), scope)) == {
+        "a": "--lr=0.1"
+    }
+
+
 WRONG = {
     "two": (integer("p"), "p is no whole number: two"),
     "1.5": (integer("p"), "p is no whole number: 1.5"),
