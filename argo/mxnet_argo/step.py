@@ -90,8 +90,8 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
             `activeDeadlineSeconds` of the job itself replaces it. Default: a day.
         timeout: Time limit of an attempt at the step, in Argo's notation (`2h`), including the wait in queues. Each
             new poller has it again. Default: no limit.
-        delete_with_workflow: Delete the unfinished job once the workflow is over or being shut down, also by `argo
-            terminate`. Of a value such as `text(...)` the text must be `true` or `false`. Default: True.
+        delete_with_workflow: Delete the unfinished job once the workflow is over, also by `argo terminate`. Of a value
+            such as `text(...)` the text must be `true` or `false`. Default: True.
         allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
         restart_killed_poller: Let the kubelet restart a killed poller (exit code 137) in its pod. For Argo 4 on
             Kubernetes 1.35 or newer, where the controller lacks its component for Argo. Kubernetes 1.33 and 1.34
