@@ -1,6 +1,7 @@
 """What Argo's own evaluation makes of values, and YAML of that: the text that was given, whatever characters it has."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -191,3 +192,12 @@ def test_an_expression_that_ends_its_own_tag_is_rejected_with_what_to_write(sour
 def test_braces_that_stand_apart_end_no_tag(argo: Expressions) -> None:
     made = yaml.safe_load(argo.filled_in(render({"a": expression("toJson({'a': {'b': 1} })")}), {}))
     assert json.loads(made["a"]) == {"a": {"b": 1}}
+
+
+def test_values_of_one_key_that_are_repeated_by_turns_stay_apart() -> None:
+    """A manifest has each long value once, under an anchor, and aliases of that."""
+    one, two = text("one"), text("two")
+    rendered = render({f"{n}": {"args": value} for n, value in enumerate([one, two, one, two, "x" + two, one])})
+    assert rendered.count("parameters.one") == 1
+    filled_in = re.sub(r"\{\{=.*?parameters\.(\w+)\).*?\}\}", r"\1", rendered)
+    assert [each["args"] for each in yaml.safe_load(filled_in).values()] == ["one", "two", "one", "two", "two", "one"]
