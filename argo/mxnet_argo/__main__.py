@@ -4,21 +4,22 @@ import runpy
 import sys
 from pathlib import Path
 
-from hera.workflows import ClusterWorkflowTemplate, WorkflowTemplate
-
 from mxnet_argo.catalog import CATALOG
 from mxnet_operator.api import names
 
 HEADER = "# Generated from {source} by `make generate`. Don't edit.\n"
+READING = """\
+# How to read the manifest of a job in it: each {{=...}} writes one parameter as JSON, whatever characters it has. Where
+# a parameter is wrong it writes words instead, such as "workers is no whole number: two", with the tag !!null, which
+# they don't fit, so that kubectl rejects the manifest with these words. `&args` names a value, and `*args` repeats it.
+"""
 
 
 def files(argo: Path) -> dict[Path, str]:
     """Return the text of each generated file, by its path in the repository's folder `argo`."""
-    templates = argo / "templates"
-    kinds = ((templates, WorkflowTemplate), (templates / "cluster", ClusterWorkflowTemplate))
+    templates = argo / "templates" / "workflows"
     generated = {
-        folder / f"{name}.yaml": HEADER.format(source="mxnet_argo/catalog.py") + str(make(kind).to_yaml())
-        for folder, kind in kinds
+        templates / f"{name}.yaml": HEADER.format(source="mxnet_argo/catalog.py") + READING + str(make().to_yaml())
         for name, make in CATALOG.items()
     }
     health = argo / "argocd" / "resource_customizations" / names.GROUP / names.KIND / "health.lua"

@@ -1,34 +1,31 @@
 """The WorkflowTemplates that we ship: for `kubectl apply -k argo/templates`, and for `mxjob_ref`.
 
 Each is a workflow of its own (`argo submit --from workflowtemplate/mxjob-train`) and has templates that other workflows
-can refer to. A ClusterWorkflowTemplate of the same name has the same content.
+can refer to. `argo/templates/cluster` makes ClusterWorkflowTemplates of them.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-from hera.workflows import DAG, ClusterWorkflowTemplate, Parameter, Suspend, WorkflowTemplate
+from hera.workflows import DAG, Parameter, Suspend, WorkflowTemplate
 from hera.workflows.models import LabelValueFrom, WorkflowMetadata
 
-from mxnet_argo.cleanup import delete_jobs_on_exit
-from mxnet_argo.inputs import as_argument, as_input, parameters
-from mxnet_argo.job import MXJobSpec
-from mxnet_argo.pipelines import sweep_templates, tune_then_train
-from mxnet_argo.runner import MXJobRunner
-from mxnet_argo.step import MXJobStep
-from mxnet_argo.values import (
-    Value,
-    data,
+from mxnet_argo.catalog_values import (
     env_with,
-    integer,
     listed,
     mapped,
     mounts_of,
     resources_with_gpus,
     servers_or_default,
-    text,
 )
-from mxnet_argo.whole_job import AS_JSON
+from mxnet_argo.cleanup import KEEP_FAILED, delete_jobs_on_exit
+from mxnet_argo.inputs import as_argument, as_input, parameters
+from mxnet_argo.job import MXJobSpec
+from mxnet_argo.manifest_input import AS_JSON
+from mxnet_argo.pipelines import sweep_templates, tune_then_train
+from mxnet_argo.runner import MXJobRunner
+from mxnet_argo.step import MXJobStep
+from mxnet_argo.values import Value, data, integer, text
 from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"
@@ -36,12 +33,20 @@ SERVICE_ACCOUNT: Final = "mxjob-workflow"
 _SHOWN: Final = ("image", "command", "args", "workers", "tune-image", "tune-command", "trials")
 """Parameters that a run's description has, for whoever misspelt one: Argo takes parameters that no template has."""
 _DESCRIPTION: Final = "workflows.argoproj.io/description"
-_ON_FAILURE: Final = (
-    "let choice = workflow.parameters['on-failure'] ?? 'delete';"
-    " choice in ['delete', 'keep'] ? choice : 'on-failure is delete or keep, not ' + choice"
+_SHOWN_BYTES: Final = 1000
+"""Of each: all annotations of an object together may have 256 KiB, and trials may be long."""
+_CHOICES: Final = " ".join(
+    (
+        "let choice = workflow.parameters['on-failure'] ?? 'delete';",
+        f"let kept = workflow.parameters['{KEEP_FAILED}'] ?? '0';",
+        "let asked = workflow.parameters['delete-with-workflow'] ?? 'true';",
+        "not (choice in ['delete', 'keep']) ? 'on-failure is delete or keep, not ' + choice",
+        ": not (kept matches '^([0-9]+|([0-9.]+(ns|us|ms|s|m|h))+)$')",
+        f"? '{KEEP_FAILED} is a duration such as 30m or 1h30m, not ' + kept",
+        ": not (asked in ['true', 'false']) ? 'delete-with-workflow is true or false, not ' + asked : choice",
+    )
 )
-"""A label of the run: one that can't be a label's value ends the run before anything trains, with the text."""
-Kind = type[WorkflowTemplate] | type[ClusterWorkflowTemplate]
+"""A label of the run: words that can't be a label's value end the run before anything trains, and are its message."""
 
 _IMAGE = Parameter(name="image", description="the image of all replicas")
 _COMMAND = Parameter(name="command", description='a JSON list: ["python", "train.py"]')
@@ -67,7 +72,8 @@ _DEADLINE = Parameter(name="deadline", default="86400", description="seconds for
 _DELETE_WITH_WORKFLOW = Parameter(
     name="delete-with-workflow",
     default="true",
-    description="true: the controller deletes unfinished jobs of a workflow that is over or terminated",
+    enum=["true", "false"],
+    description="whether the controller deletes unfinished jobs of a workflow that is over or terminated",
 )
 _MANIFEST = Parameter(name="manifest", description=f"an MXJob as JSON, which {AS_JSON} makes")
 _TUNING = (
@@ -180,19 +186,19 @@ def tune(name: str = "tune") -> MXJobStep:
 
 
 def _workflow(
-    kind: Kind, name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep | MXJobRunner | DAG | Suspend
+    name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep | MXJobRunner | DAG | Suspend
 ) -> WorkflowTemplate:
     inputs = parameters(entrypoint.inputs).values()
     shown = [str(each.name) for each in inputs if each.name in _SHOWN]
-    workflow = kind(
+    workflow = WorkflowTemplate(
         name=name,
         entrypoint=entrypoint.name,
         service_account_name=SERVICE_ACCOUNT,
         arguments=[as_argument(each) for each in inputs],
         labels={"app.kubernetes.io/part-of": "mxnet-operator"},
         workflow_metadata=WorkflowMetadata(
-            annotations={_DESCRIPTION: ", ".join(f"{each} {{{{workflow.parameters.{each}}}}}" for each in shown)},
-            labels_from={"mxjob.kubeflow.org/on-failure": LabelValueFrom(expression=_ON_FAILURE)},
+            annotations={_DESCRIPTION: ", ".join(map(_described, shown))},
+            labels_from={"mxjob.kubeflow.org/on-failure": LabelValueFrom(expression=_CHOICES)},
         ),
     )
     workflow.templates.extend([*others, entrypoint])
@@ -200,37 +206,40 @@ def _workflow(
     return workflow
 
 
-def mxjob_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+def _described(parameter: str) -> str:
+    reference = f".{parameter}" if parameter.isidentifier() else f"['{parameter}']"
+    return f"{parameter} {{{{=sprig.trunc({_SHOWN_BYTES}, workflow.parameters{reference})}}}}"
+
+
+def mxjob_train() -> WorkflowTemplate:
     """One training."""
-    return _workflow(kind, "mxjob-train", train())
+    return _workflow("mxjob-train", train())
 
 
-def mxjob_runner(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+def mxjob_runner() -> WorkflowTemplate:
     """One training, with its log in the step's, which ends with a workflow that is terminated."""
-    return _workflow(kind, "mxjob-runner", run())
+    return _workflow("mxjob-runner", run())
 
 
-def mxjob_manifest(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+def mxjob_manifest() -> WorkflowTemplate:
     """One job, of either mode, whose manifest is a parameter."""
-    return _workflow(kind, "mxjob-manifest", manifest())
+    return _workflow("mxjob-manifest", manifest())
 
 
-def mxjob_sweep(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+def mxjob_sweep() -> WorkflowTemplate:
     """Build a training for each trial, whose settings are JSON in the variable TRIAL; the best by a number wins."""
     step = train(variable=Parameter(name="trial", description="the trial's settings"))
     entrypoint, trials, outcome = sweep_templates("sweep", step, by="accuracy", trial_inputs="trial")
-    return _workflow(kind, "mxjob-sweep", entrypoint, step, trials, outcome)
+    return _workflow("mxjob-sweep", entrypoint, step, trials, outcome)
 
 
-def mxjob_tune_then_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+def mxjob_tune_then_train() -> WorkflowTemplate:
     """Build a tuning, and then a training whose replicas find its result in the variable TUNED."""
     steps = tune(), train(variable=Parameter(name="tuned", description="what the tuning found"))
-    return _workflow(
-        kind, "mxjob-tune-then-train", tune_then_train("tune-then-train", *steps, tuned_input="tuned"), *steps
-    )
+    return _workflow("mxjob-tune-then-train", tune_then_train("tune-then-train", *steps, tuned_input="tuned"), *steps)
 
 
-CATALOG: Final[dict[str, Callable[[Kind], WorkflowTemplate]]] = {
+CATALOG: Final[dict[str, Callable[[], WorkflowTemplate]]] = {
     "mxjob-train": mxjob_train,
     "mxjob-runner": mxjob_runner,
     "mxjob-manifest": mxjob_manifest,

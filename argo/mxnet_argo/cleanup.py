@@ -6,13 +6,13 @@ runs no exit handler at all: then the controller deletes the job, if it may read
 
 from typing import Final
 
-from hera.workflows import Parameter, Resource, RetryStrategy, Step, Steps, Suspend, Workflow
+from hera.workflows import Parameter, Resource, Step, Steps, Suspend, Workflow
 from hera.workflows._context import _context
-from hera.workflows.models import Backoff, ContinueOn
-from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
+from hera.workflows.models import ContinueOn
 
 from mxnet_argo.inputs import as_list
 from mxnet_argo.job import WORKFLOW_UID_LABEL
+from mxnet_argo.retries import retry_unless
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
 
@@ -96,9 +96,7 @@ def _templates(choice: str | None) -> list[Steps | Suspend | Resource]:
             "--wait=false",
         ],
         # A pod of Argo's may be killed like any other; what it does can be done twice.
-        retry_strategy=RetryStrategy(
-            limit=5, retry_policy="Always", backoff=Backoff(duration="2s", factor=IntOrString(root=2))
-        ),
+        retry_strategy=retry_unless("lastRetry.message contains 'is forbidden'", limit=5, first="2s", cap="1m"),
     )
     ended = "workflow.status != 'Succeeded'"
     if choice is None:
@@ -128,4 +126,4 @@ def _which(*kept: str) -> dict[str, str]:
     return {"which": ",".join(f"status.state!={state}" for state in kept)}
 
 
-__all__ = ["EXIT_HANDLER", "delete_jobs_on_exit", "exit_handler"]
+__all__ = ["EXIT_HANDLER", "KEEP_FAILED", "delete_jobs_on_exit", "exit_handler"]

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hera.workflows import Artifact, Parameter
+from hera.workflows import Parameter
 from hera.workflows.models import Arguments, Inputs, Outputs
-from hera.workflows.models import Artifact as ModelArtifact
 from hera.workflows.models import Parameter as ModelParameter
 
 
@@ -42,21 +41,6 @@ def _copy(parameter: Parameter | ModelParameter, **given: Any) -> Parameter:
     return Parameter(name=str(parameter.name), **fields, **said)
 
 
-def refuse_artifacts(template: str, *given: Any) -> None:
-    """Reject artifacts among the inputs or outputs of a step that is a job.
-
-    Raises:
-        ValueError: with what reaches the job's pods.
-    """
-    for each in (one for some in given for one in as_list(some)):
-        if isinstance(each, Artifact | ModelArtifact):
-            raise ValueError(  # noqa: TRY004 - as every refusal
-                f"{template}: artifact {each.name}: Argo loads and saves artifacts in its own pods, not in the job's:"
-                " keep the files in a PersistentVolumeClaim, which other steps mount, too:"
-                ' MXJobSpec(volumes=[ExistingVolume(claim_name="data", mount_path="/data")])'
-            )
-
-
 def as_list(given: Any) -> list[Any]:
     """One, many or none as a list; of a model of Argo's, its parameters and artifacts."""
     if given is None:
@@ -66,4 +50,4 @@ def as_list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
-__all__ = ["as_argument", "as_input", "as_list", "parameters", "refuse_artifacts"]
+__all__ = ["as_argument", "as_input", "as_list", "parameters"]

@@ -1,5 +1,6 @@
 """The MXJob that a step applies: from a few words, with the name, labels and namespace that tie it to its workflow."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,7 +11,7 @@ from hera.workflows.models import Parameter as ModelParameter
 from msgspec import structs
 
 from mxnet_argo.hera_objects import in_kubernetes_words
-from mxnet_argo.manifest import leaves
+from mxnet_argo.rendering import leaves
 from mxnet_argo.values import Value, word
 from mxnet_operator.api import names
 from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
@@ -25,6 +26,11 @@ _REMEDY: Final = (
 _OWNER: Final = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
 """Written here, not by Argo's setOwnerReference: that writes the manifest anew, without the escapes of its values, and
 replaces tags in it once more (tests/argo/test_argo_steps.py, tags within tags)."""
+
+DIGEST: Final = 12
+"""Characters of the hash: 48 bits."""
+PREFIX: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+"""What a job's name may begin with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,4 +116,39 @@ def _labelled(spec: Any, workflow: str | Value) -> Any:
     return {**spec, "template": {**spec["template"], "metadata": {**metadata, "labels": labels}}}
 
 
-__all__ = ["MXJobSpec"]
+def job_name(prefix: str) -> Value:
+    """Return `<prefix>-<hash>`: the same for every attempt at a step, and for no other step, item, run or arguments.
+
+    Argo's `node.name` is that of the retried node, without the attempt's number, and has the item of a fan-out in it;
+    the workflow's uid makes another run's jobs others (`docs/facts/argo.md`, retries). The workflow's arguments, as
+    they were written, change with `argo retry -p` only; the step's own inputs are evaluated again for each attempt,
+    and may differ.
+
+    Raises:
+        ValueError: the prefix is no DNS-1035 label, which the names of Services have to be.
+    """
+    check_prefix(prefix)
+    return f"{prefix}-" + hashed()
+
+
+def hashed() -> Value:
+    """Return what tells a step's job from every other."""
+    what = 'workflow.uid + "/" + node.name + "/" + toJson(workflow.parameters.json)'
+    return word(f"sprig.trunc({DIGEST}, sprig.sha256sum({what}))")
+
+
+def check_prefix(prefix: str) -> None:
+    """Reject what can't begin a job's name; its length is checked with the job."""
+    if not re.fullmatch(PREFIX, prefix):
+        raise ValueError(
+            f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"
+            " ending with a letter or digit. Give one as prefix"
+        )
+
+
+def example_name(prefix: str) -> str:
+    """Return a name as long as the real one."""
+    return f"{prefix}-{'0' * DIGEST}"
+
+
+__all__ = ["MXJobSpec", "job_name"]

@@ -10,9 +10,11 @@ from hera.workflows.models import ContinueOn, ValueFrom
 from mxnet_argo.inputs import as_input, parameters
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
+from mxnet_argo.values import parsed
 from mxnet_operator.description.ranking import LONGEST_REASON, Direction, check_direction
 
-_TRIAL, _TRIALS, _OUTCOME = "trial", "trials", "outcome"
+TRIALS = "trials"
+_TRIAL, _OUTCOME = "trial", "outcome"
 _METRIC, _DIRECTION = "metric", "direction"
 _TUNE, _TRAIN = "tune", "train"
 
@@ -79,7 +81,7 @@ def sweep_templates(
     except ValueError as e:
         raise ValueError(f"{name}: {e}") from e
     own = [
-        Parameter(name=_TRIALS, description="a JSON list with one item for each trial"),
+        Parameter(name=TRIALS, description="a JSON list with one item for each trial"),
         Parameter(name=_METRIC, default=by, description="the number of a result by which trials are compared"),
         Parameter(
             name=_DIRECTION,
@@ -93,7 +95,7 @@ def sweep_templates(
     own += [as_input(each) for key, each in inputs.items() if key not in items]
     outcome = Suspend(name=f"{name}-{_OUTCOME}", inputs=[Parameter(name=_OUTCOME)], duration=_given(_OUTCOME))
     with DAG(
-        name=f"{name}-{_TRIALS}",
+        name=f"{name}-{TRIALS}",
         inputs=[as_input(each) for each in own],
         outputs=[
             Parameter(name=output, value_from=ValueFrom(expression=expression))
@@ -106,11 +108,11 @@ def sweep_templates(
             name=_TRIAL,
             template=step.name,
             # Argo would never end a DAG whose loop can't begin.
-            with_param=f"{{{{={_wrong(keys)} wrong == '' ? inputs.parameters.{_TRIALS} : '[]'}}}}",
+            with_param=f"{{{{={_wrong(keys)} wrong == '' ? inputs.parameters.{TRIALS} : '[]'}}}}",
             arguments={key: items.get(key, _given(key)) for key in inputs},
             continue_on=ContinueOn(failed=True, error=True),
         )
-    found = f"{{{{tasks.{_TRIALS}.outputs.parameters."
+    found = f"{{{{tasks.{TRIALS}.outputs.parameters."
     with DAG(
         name=name,
         inputs=own,
@@ -120,10 +122,21 @@ def sweep_templates(
         ],
     ) as dag:
         all_of_them = Task(
-            name=_TRIALS, template=trials.name, arguments={str(each.name): _given(str(each.name)) for each in own}
+            name=TRIALS, template=trials.name, arguments={str(each.name): _given(str(each.name)) for each in own}
         )
         all_of_them >> Task(name=_OUTCOME, template=outcome.name, arguments={_OUTCOME: f"{found}{_OUTCOME}}}}}"})
     return dag, trials, outcome
+
+
+def check_trials(given: str) -> None:
+    """Reject what a sweep would end with before its first trial.
+
+    Raises:
+        ValueError: the text is no JSON list, or an empty one.
+    """
+    trials = parsed(given)
+    if not isinstance(trials, list) or not trials:
+        raise ValueError(f"{given!r} is no JSON list of one trial or more, such as [0.1, 0.2]")
 
 
 def _given(parameter: str) -> str:
@@ -140,7 +153,7 @@ def _wrong(keys: Collection[str]) -> str:
     directions = get_args(Direction)
     return " ".join(
         (
-            f"let given = inputs.parameters.{_TRIALS}; let trials = sprig.fromJson(given);",
+            f"let given = inputs.parameters.{TRIALS}; let trials = sprig.fromJson(given);",
             f"let wrong = not (inputs.parameters.{_DIRECTION} in [{', '.join(map(repr, directions))}])",
             f"? 'direction is ' + toJson(inputs.parameters.{_DIRECTION}) + ': it is {' or '.join(directions)}'",
             ": type(trials) != 'array' ? 'trials is no JSON list, such as [0.1, 0.2]: ' + given",

@@ -12,19 +12,24 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, Literal, overload
 
-from hera.workflows import Parameter, Step, Task, WorkflowTemplate
+from hera.workflows import Parameter, Step, Task
 from hera.workflows._mixins import TemplateInvocatorSubNodeMixin
 from hera.workflows.models import Parameter as ModelParameter
 from hera.workflows.models import TemplateRef
 
 from mxnet_argo.catalog import CATALOG
-from mxnet_argo.inputs import parameters
+from mxnet_argo.checked_job import CheckedJob
+from mxnet_argo.inputs import as_list, parameters
+from mxnet_argo.pipelines import TRIALS, check_trials
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
-from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import as_json
 
 _TAG: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_ITEM: Final = "{{item}}"
+_REFERENCES: Final = "references"
+"""An argument that no template takes, with the tags that are written as expressions in others: Argo checks references
+when a workflow is submitted, but not those of expressions. A step with a wrong one would wait for ever."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,14 @@ class _Entry:
     template: str
     inputs: Mapping[str, Parameter]
     outputs: tuple[str, ...]
-    jobs: tuple[TemplateJob, ...]
+    jobs: tuple[CheckedJob, ...]
 
 
 @functools.cache
 def _entry(name: str) -> _Entry:
     # In a context of its own: Hera would add the parts to a `with workflow:` around the call.
-    workflow = Context().run(CATALOG[name], WorkflowTemplate)
-    jobs = (TemplateJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
+    workflow = Context().run(CATALOG[name])
+    jobs = (CheckedJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
     (entry,) = (each for each in workflow.templates if getattr(each, "name", None) == workflow.entrypoint)
     # Not the workflow's arguments: on-failure is for its exit handler, which a reference leaves out.
     inputs, outputs = (parameters(getattr(entry, each, None)) for each in ("inputs", "outputs"))
@@ -101,7 +106,8 @@ def mxjob_ref(
     entry = _entry(template)
     if unknown := sorted(set(arguments) - set(entry.inputs)):
         raise ValueError(f"{name}: {template} takes no {unknown[0]!r}: {_instead(unknown[0], list(entry.inputs))}")
-    given = {key: _text(f"{name}: argument {key}", value) for key, value in arguments.items()}
+    tags: list[str] = []
+    given = {key: _text(f"{name}: argument {key}", value, tags) for key, value in arguments.items()}
     needed = (key for key, each in entry.inputs.items() if not isinstance(each.default, str))
     if missing := [key for key in needed if key not in given]:
         raise ValueError(f"{name}: {template} needs {', '.join(map(repr, missing))}")
@@ -114,6 +120,15 @@ def mxjob_ref(
             job.check({key: text for key, text in given.items() if key in parameters(job.inputs)})
         except ValueError as error:
             raise ValueError(f"{name}: {template}: {error}") from error
+    if TRIALS in given and "{{" not in given[TRIALS]:
+        try:
+            check_trials(given[TRIALS])
+        except ValueError as error:
+            raise ValueError(f"{name}: argument {TRIALS}: {error}") from error
+    if _ITEM in tags and any(isinstance(each, Mapping) for each in as_list(options.get("with_items"))):
+        raise ValueError(f"{name}: {_ITEM} is a mapping, of which a list takes the fields, such as {{{{item.lr}}}}")
+    if tags:
+        given[_REFERENCES] = " ".join(dict.fromkeys(tags))
     made = _Task if kind == "task" else _Step
     reference = TemplateRef(name=template, template=entry.template, cluster_scope=cluster_scope or None)
     return made(name=name, template_ref=reference, arguments=given, **options)
@@ -134,6 +149,11 @@ class _Reference(TemplateInvocatorSubNodeMixin):
             raise ValueError(f"{self.name}: there is no output {name!r}: {_instead(name, list(outputs))}")
         return Parameter(name=name, value=f"{{{{{self._subtype}.{self.name}.outputs.parameters.{name}}}}}")
 
+    @property
+    def result(self) -> str:
+        """The tag of the output `result`; of a script's `outputs.result`, which Hera means, a job has none."""
+        return str(self.get_parameter("result").value)
+
 
 class _Task(_Reference, Task):
     """Task of a DAG."""
@@ -143,8 +163,8 @@ class _Step(_Reference, Step):
     """Step of Steps."""
 
 
-def _text(argument: str, value: Any) -> str:
-    """Return an argument as Argo has it.
+def _text(argument: str, value: Any, tags: list[str]) -> str:
+    """Return an argument as Argo has it; `tags` gets those that are written as expressions in it.
 
     Raises:
         ValueError: there is no text for it.
@@ -156,8 +176,8 @@ def _text(argument: str, value: Any) -> str:
             parsed = json.loads(value) if "{{" in value else None
         except ValueError:
             return value
-        return _json(argument, parsed) if isinstance(parsed, list | dict) else value
-    return _json(argument, value)
+        return _json(argument, parsed, tags) if isinstance(parsed, list | dict) else value
+    return _json(argument, value, tags)
 
 
 def _tag(argument: str, parameter: Parameter | ModelParameter) -> str:
@@ -166,7 +186,7 @@ def _tag(argument: str, parameter: Parameter | ModelParameter) -> str:
     return str(parameter.value)
 
 
-def _json(argument: str, value: Any) -> str:
+def _json(argument: str, value: Any, found: list[str]) -> str:
     """Return a value as JSON, in which each text with Argo's tags in it is one expression of a JSON text.
 
     A tag would paste text into the JSON, and whatever quotes the text has end their place.
@@ -183,6 +203,7 @@ def _json(argument: str, value: Any) -> str:
         if isinstance(node, str) and "{{" in node:
             token = f"mxnet-argo-tag-{len(tags)}-"
             tags[json.dumps(token)] = f"{{{{={as_json(_expression(argument, node))}}}}}"
+            found.extend(each[0] for each in _TAG.finditer(node) if not each[1].startswith("="))
             return token
         return node
 

@@ -1,8 +1,13 @@
 """Retries of a job's poller: how often Argo starts a new one, and after which ends of the last one it doesn't."""
 
+from typing import Final
+
 from hera.workflows import RetryStrategy
 from hera.workflows.models import Backoff
 from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
+
+_FOR_EVER: Final = "87600h"
+"""Ten years: in seconds it still is an `activeDeadlineSeconds` that Kubernetes accepts."""
 
 
 class PollerRetries(RetryStrategy):
@@ -27,14 +32,16 @@ def refuse_retry_strategy(template: str, given: object) -> None:
         )
 
 
-def retry_unless(final: str) -> RetryStrategy:
-    """Ten more attempts, unless this Argo expression says that another would end the same way.
+def retry_unless(final: str, *, limit: int = 10, first: str = "5s", cap: str = "10m") -> RetryStrategy:
+    """Retry a poller, unless this Argo expression says that another attempt would end the same way.
 
-    No maxDuration: it would end the new poller that long after the first one began, however long the job takes.
+    Every field is set, since Argo merges those of an organisation's `templateDefaults` into what a template leaves out.
+    `maxDuration` would end the new poller that long after the first one began, however long the job takes.
     """
     return PollerRetries(
-        limit=10,
-        backoff=Backoff(duration="5s", factor=IntOrString(root=2), cap="10m"),
+        limit=limit,
+        retry_policy="Always",
+        backoff=Backoff(duration=first, factor=IntOrString(root=2), cap=cap, max_duration=_FOR_EVER),
         expression=f"not ({final})",
     )
 

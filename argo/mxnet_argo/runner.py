@@ -1,21 +1,19 @@
 """A workflow step that is one MXJob, followed by our command line: a live log, and `argo terminate` ends the job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from hera.shared import BaseMixin
-from hera.workflows import Container, EmptyDirVolume, FieldEnv, NoneArchiveStrategy, Parameter, RawArtifact
+from hera.workflows import Artifact, Container, EmptyDirVolume, FieldEnv, NoneArchiveStrategy, Parameter, RawArtifact
 from hera.workflows.models import Capabilities, Inputs, SeccompProfile, SecurityContext, ValueFrom
 
-from mxnet_argo.inputs import as_list, refuse_artifacts
-from mxnet_argo.job import WORKFLOW_UID_LABEL, MXJobSpec
-from mxnet_argo.placement import refuse_placement
+from mxnet_argo.checked_job import CheckedJob, JobTemplate
+from mxnet_argo.inputs import as_list
+from mxnet_argo.job import WORKFLOW_UID_LABEL
+from mxnet_argo.refusals import refuse_artifacts, refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.step import OUTPUTS, own_outputs
-from mxnet_argo.template_job import TemplateJob
-from mxnet_argo.values import Value
 
 RUNNER_ACCOUNT: Final = "mxjob-runner"
 """What the pods of runners run as, which read pods and workflows besides: argo/templates/rbac.yaml makes it."""
@@ -28,14 +26,16 @@ not memoize."""
 
 _MANIFEST: Final = "/mxjob/job.yaml"
 _OUTPUTS: Final = "/mxjob/outputs"
+_REPORT: Final = f"{_OUTPUTS}/report.html"
 _RETRY_TIMEOUT: Final = "10m"
 
 
 @dataclass(kw_only=True)
-class MXJobRunner(Container):
+class MXJobRunner(JobTemplate, Container):
     """Template whose step runs `mxjob run` in a pod: an `MXJobStep` with the training's log.
 
-    The step's log is that of Worker 0, and its message says why the job failed. The outputs `job`, `state`, `message`
+    The step's log is that of Worker 0, its progress the epochs that have ended, and its message says why the job
+    failed. The outputs `job`, `state`, `message`
     and `result` exist after a failure too. Stopping or terminating the workflow, and the step's `timeout`, delete the
     job. A runner that is evicted or killed leaves the job to the next one.
 
@@ -52,6 +52,8 @@ class MXJobRunner(Container):
         delete_with_workflow: Let the controller delete the unfinished job once the workflow is over or being shut
             down, for moments in which no runner runs. Default: True.
         allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+        report: Give the step an output artifact `report`, an HTML page with the job's curves and logs. For Argo with an
+            artifact repository. Default: False.
         options: Further options of `mxjob run`, such as `["--replica", "server-0"]`.
         service_account_name: Account with the rights of `mxjob-runner` in argo/templates/rbac.yaml. Default:
             `mxjob-runner`, whatever the workflow runs as.
@@ -60,12 +62,7 @@ class MXJobRunner(Container):
         ValueError: Argo or the API server would reject the step once the workflow runs.
     """
 
-    spec: MXJobSpec | None = None
-    manifest: Mapping[str, Any] | Value | None = None
-    prefix: str | None = None
-    deadline: timedelta | int | Value | None = None
-    delete_with_workflow: bool | Value | None = None
-    allow_unknown_fields: bool | None = None
+    report: bool | None = None
     options: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -84,9 +81,13 @@ class MXJobRunner(Container):
             *("--retry-timeout", _RETRY_TIMEOUT),
             *("--output-dir", _OUTPUTS),
             *("--message-file", "/dev/termination-log"),
+            *(("--report", _REPORT) if self.report else ()),
             *(self.options or ()),
         ]
         self.outputs = [*map(_output, OUTPUTS), *own_outputs(str(self.name), self.outputs)]
+        if self.report:
+            # A runner that was killed has left none.
+            self.outputs.append(Artifact(name="report", path=_REPORT, archive=NoneArchiveStrategy(), optional=True))
         self.env = [*as_list(self.env), FieldEnv(name="POD_NAME", field_path="metadata.name")]
         # A volume, so that they outlive the container, and nothing else has to be writable.
         self.volumes = [*as_list(self.volumes), EmptyDirVolume(name="mxjob-outputs", mount_path=_OUTPUTS)]
@@ -97,7 +98,7 @@ class MXJobRunner(Container):
         )
 
     def _manifest(self) -> str:
-        job = TemplateJob.of(self)
+        job = CheckedJob.of(self)
         whole = job.whole()
         return job.text(job.given()) if whole is None else whole
 

@@ -1,26 +1,21 @@
 """A workflow step that is one MXJob: applied under a name of its own, waited for, and never doubled or orphaned."""
 
 import json
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 from hera.workflows import Parameter, Resource
 from hera.workflows.models import ValueFrom
 
-from mxnet_argo.conditions import OVER, check_condition, failure_condition
-from mxnet_argo.inputs import as_list, parameters, refuse_artifacts
-from mxnet_argo.job import MXJobSpec
-from mxnet_argo.placement import refuse_placement
+from mxnet_argo.checked_job import CheckedJob, JobTemplate
+from mxnet_argo.inputs import as_list, parameters
+from mxnet_argo.refusals import OVER, check_condition, failure_condition, refuse_artifacts, refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
-from mxnet_argo.template_job import TemplateJob
-from mxnet_argo.values import Value
 
 FINAL_MESSAGES: Final = (
     "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
-    "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid"
+    "|exceeded its deadline|longer than the specified deadline|is invalid"
     "|[(]BadRequest[)]|denied the request"
     "|[(]exit code 64[)]: (error: output |(error: )?error executing jsonpath |unexpected token |unterminated string "
     "|invalid (token|escape sequence) |input[(]s[)]/0 is not |halt error|[a-z]+ not defined: )"
@@ -28,6 +23,8 @@ FINAL_MESSAGES: Final = (
 """What the step says when another attempt would end the same way. A create that the API server gave up on ("context
 deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name. The last line is
 that of filters: of one that fails, as `_named_by_its_errors` has it, and of one that gojq can't read."""
+_FORBIDDEN: Final = "lastRetry.message contains 'is forbidden' && not (lastRetry.message contains 'exceeded quota')"
+"""A missing right is final; a quota is waited for, by as many attempts as a killed poller has."""
 
 _CONFLICT: Final = "lastRetry.message contains 'Apply failed with'"
 _CREATE_OR_FOLLOW: Final = (
@@ -75,7 +72,7 @@ _RESTART_IF_KILLED: Final = {
 
 
 @dataclass(kw_only=True)
-class MXJobStep(Resource):
+class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of manifest
     """Template whose step creates an MXJob, waits until it has finished, and returns its result as an output.
 
     The job is given by `spec`, by `manifest`, or by both. Values from inputs are those of `mxnet_argo.values`:
@@ -93,8 +90,8 @@ class MXJobStep(Resource):
             `activeDeadlineSeconds` of the job itself replaces it. Default: a day.
         timeout: Time limit of an attempt at the step, in Argo's notation (`2h`), including the wait in queues. Each
             new poller has it again. Default: no limit.
-        delete_with_workflow: Delete the unfinished job once the workflow is over or being shut down, also by `argo
-            terminate`. A value such as `text(...)` deletes it if it is "true". Default: True.
+        delete_with_workflow: Delete the unfinished job once the workflow is over, also by `argo terminate`. Of a value
+            such as `text(...)` the text must be `true` or `false`. Default: True.
         allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
         restart_killed_poller: Let the kubelet restart a killed poller (exit code 137) in its pod. For Argo 4 on
             Kubernetes 1.35 or newer, where the controller lacks its component for Argo. Kubernetes 1.33 and 1.34
@@ -105,12 +102,6 @@ class MXJobStep(Resource):
     """
 
     action: str = "apply"
-    spec: MXJobSpec | None = None
-    manifest: Mapping[str, Any] | Value | None = None  # type: ignore[assignment]
-    prefix: str | None = None
-    deadline: timedelta | int | Value | None = None
-    delete_with_workflow: bool | Value | None = None
-    allow_unknown_fields: bool | None = None
     restart_killed_poller: bool | None = None
 
     def __post_init__(self) -> None:
@@ -121,7 +112,7 @@ class MXJobStep(Resource):
         self._build_manifest()  # what is wrong is told where it is written
         self.failure_condition = failure_condition(self.success_condition, self.failure_condition)
         self.flags = [*_CREATE_OR_FOLLOW, *(self.flags or ())]
-        self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
+        self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}' || {_FORBIDDEN}")
         # argoexec reads them in order, up to the first that fails.
         self.outputs = [*_outputs(), *map(_named_by_its_errors, own_outputs(str(self.name), self.outputs))]
         if self.restart_killed_poller:
@@ -131,7 +122,7 @@ class MXJobStep(Resource):
 
     def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
-        job = TemplateJob.of(self)
+        job = CheckedJob.of(self)
         if (whole := job.whole()) is not None:
             return whole
         given = job.given()

@@ -7,7 +7,6 @@ mean something to the kubelet, since Argo keeps the manifest in a variable of it
 characters that JSON has as they are. So no value has `{{`, `$` or one of those.
 """
 
-import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -20,6 +19,8 @@ from mxnet_operator.description import Placeholder
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")
+
+_ARGUMENT = re.compile(r"\bworkflow\.parameters(?:\.(?!json\b)[a-zA-Z_][a-zA-Z0-9_]*|\['[^']+'\])")
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
 _BRACKETED = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
@@ -43,17 +44,27 @@ class Value(Placeholder):
     def tag(self) -> str:
         """Tag that stands in the manifest, unquoted: one JSON value, or what a YAML reader rejects in words."""
         rules = (*self.kind.rules, *self.rules)
-        if not rules:
+        arguments = self._arguments()
+        if not rules and not arguments:
             return "{{=" + self.kind.encode(self.expression) + "}}"
-        reference = _REFERENCE.fullmatch(self.expression)
-        named = self.named or _literal((reference[1] or reference[2]) if reference else self.expression)
+        found = _REFERENCE.fullmatch(self.expression)
+        named = self.named or _literal((found[1] or found[2]) if found else self.expression)
         wrong = '""'
         for rule in reversed(rules):
             wrong = f"{rule.holds} ? {wrong} : {named} + {_literal(f' {rule.wrong}: ')} + given"
-        value = as_json(f'wrong == "" ? {self.kind.encode("given")} : wrong')
+        given = self.expression
+        for each in arguments:
+            wrong = f"{each} == nil ? {_literal(f'{each} has no value')} : {wrong}"
+            given = f'{each} == nil ? "" : {given}'
+        value = as_json(f'wrong == "" ? {"given" if self.is_text else self.kind.encode("given")} : wrong')
         # Argo parses a manifest before its node has a name, with placeholders for values.
         tag = '(wrong == "" || node.name == "" ? "" : "!!null ")'
-        return f"{{{{=let given = {self.expression}; let wrong = {wrong}; {tag} + {value}}}}}"
+        return f"{{{{=let given = {given}; let wrong = {wrong}; {tag} + {value}}}}}"
+
+    def _arguments(self) -> list[str]:
+        """Return the workflow's arguments that it reads in any case, and that may be missing."""
+        is_conditional = re.search(r"\?|\blet\b", self.expression)
+        return [] if is_conditional else sorted(set(_ARGUMENT.findall(self.expression)))
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -64,8 +75,8 @@ class Value(Placeholder):
         """Return the text that it gives of these parameters' texts; None where only Argo can say."""
         if self.text_of is not None:
             return self.text_of(texts)
-        reference = _REFERENCE.fullmatch(self.expression)
-        return texts.get(reference[1] or reference[2]) if reference else None
+        found = _REFERENCE.fullmatch(self.expression)
+        return texts.get(found[1] or found[2]) if found else None
 
     @property
     def is_text(self) -> bool:
@@ -170,7 +181,7 @@ _IS_NUMBER: Final = (Rule(f"given matches '{_DECIMAL}'", "is no number"),)
 
 _TEXT = Kind("text", as_json, str, "x")
 _WORD = Kind("text", lambda expression: f"toJson({expression})", str, "x")
-_INTEGER = Kind("integer", lambda x: f"asInt({x})", _parse_integer, "1", _IS_WHOLE)
+INTEGER = Kind("integer", lambda x: f"asInt({x})", _parse_integer, "1", _IS_WHOLE)
 _NUMBER = Kind("number", lambda x: f"asFloat({x})", _parse_number, "1", _IS_NUMBER)
 _ONE_IF_ANY = Kind(
     "integer", lambda x: f"(asInt({x}) > 0 ? 1 : 0)", lambda text: min(_parse_integer(text), 1), "1", _IS_WHOLE
@@ -193,39 +204,38 @@ def _json_kind(python_type: type, example: str, holds: str, what: str) -> Kind:
     return Kind("JSON", lambda x: f"sprig.fromJson({x})", parse, example, (Rule(holds, f"is no {what}"),))
 
 
+def _parse_switch(text: str) -> str:
+    if text not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text
+
+
+_SWITCH = Kind(
+    "text", lambda x: x, _parse_switch, "true", (Rule("given in ['true', 'false']", "is neither true nor false"),)
+)
 _DATA = _json_kind(object, '["x"]', "sprig.fromJson(given) != nil", "JSON")
-_LIST = _json_kind(list, "[]", "type(sprig.fromJson(given)) == 'array'", "JSON list")
-_MAPPING = _json_kind(dict, "{}", "type(sprig.fromJson(given)) == 'map'", "JSON mapping")
+LIST = _json_kind(list, "[]", "type(sprig.fromJson(given)) == 'array'", "JSON list")
+MAPPING = _json_kind(dict, "{}", "type(sprig.fromJson(given)) == 'map'", "JSON mapping")
 
 
 def text(parameter: "str | Value") -> Value:
     """Return the text of an input parameter, whatever characters it has."""
-    return _of(parameter, _TEXT)
+    return value_of(parameter, _TEXT)
 
 
 def integer(parameter: "str | Value") -> Value:
     """Return an input parameter that is a whole number, or an `expression` that gives the text of one."""
-    return _of(parameter, _INTEGER)
+    return value_of(parameter, INTEGER)
 
 
 def number(parameter: "str | Value") -> Value:
     """Return an input parameter that is a number, or an `expression` that gives the text of one."""
-    return _of(parameter, _NUMBER)
+    return value_of(parameter, _NUMBER)
 
 
 def data(parameter: "str | Value") -> Value:
     """Return an input parameter that is JSON (a list of arguments, a mapping), or an `expression` that gives it."""
-    return _of(parameter, _DATA)
-
-
-def listed(parameter: str) -> Value:
-    """Return an input parameter that is a JSON list."""
-    return _of(parameter, _LIST)
-
-
-def mapped(parameter: str) -> Value:
-    """Return an input parameter that is a JSON mapping."""
-    return _of(parameter, _MAPPING)
+    return value_of(parameter, _DATA)
 
 
 def expression(source: str | Node) -> Value:
@@ -250,88 +260,19 @@ def expression(source: str | Node) -> Value:
     return Value(source, _TEXT)
 
 
-def _of(parameter: "str | Value", kind: Kind) -> Value:
+def value_of(parameter: "str | Value", kind: Kind) -> Value:
+    """Return an input parameter, or the text of an `expression`, as a value of this kind."""
     if isinstance(parameter, str):
-        return Value(_reference(parameter), kind)
+        return Value(reference(parameter), kind)
     if parameter.is_text:
         given = parameter.expression
         return Value(given if _binds_tightly(given) else f"({given})", kind, parameter.text_of)
     raise TypeError(f"{parameter.expression} is {parameter.kind.name} already")
 
 
-def servers_or_default(servers: str, workers: str) -> Value:
-    """Return an input parameter that is a number of servers; where it is empty, what a description takes by default."""
-    given, count = _reference(servers), _reference(workers)
-
-    def text_of(samples: Mapping[str, str]) -> str | None:
-        return samples.get(servers) or ("0" if samples.get(workers) == "1" else samples.get(workers))
-
-    said = f'({given} != "" ? {given} : {count} == "1" ? "0" : {count})'
-    return Value(said, _INTEGER, text_of, named=f'({given} != "" ? "{servers}" : "{workers}")')
-
-
-def env_with(env: str, name: str, parameter: str) -> Value:
-    """Return an input parameter that is a JSON list of variables, with one more, whose value is another input's."""
-    given, value = _reference(env), _reference(parameter)
-    more = f"concat(sprig.fromJson({given}), [sprig.dict('name', '{name}', 'value', {value})])"
-
-    def text_of(samples: Mapping[str, str]) -> str:
-        listed = _LIST.parse(samples.get(env, "[]"))
-        return json.dumps([*listed, {"name": name, "value": samples.get(parameter, "x")}])
-
-    said = f"(type(sprig.fromJson({given})) == 'array' ? toJson({more}) : {given})"
-    return Value(said, _LIST, text_of, named=f'"{env}"')
-
-
-def mounts_of(mounts: str, volumes: str) -> Value:
-    """Return an input parameter that is a JSON list of volumeMounts, each of one of the volumes in another input."""
-    given = f"sprig.fromJson({_reference(volumes)})"
-    names = f"map(filter({given}, type(#) == 'map'), #.name)"
-    found = f"all(sprig.fromJson(given), type(#) != 'map' || #.name in {names})"
-    rule = Rule(f"(type({given}) != 'array' || {found})", f"has a name that is none of {volumes}")
-
-    def text_of(samples: Mapping[str, str]) -> str | None:
-        unknown: list[Any] = []
-        with contextlib.suppress(ValueError, KeyError):  # what is no list is named at its own place
-            of_mounts, of_volumes = (
-                [each.get("name") for each in json.loads(samples[one]) if isinstance(each, dict)]
-                for one in (mounts, volumes)
-            )
-            unknown = [name for name in of_mounts if name not in of_volumes]
-        if unknown:
-            raise ValueError(f"{unknown[0]!r} is none of {volumes}")
-        return samples.get(mounts)
-
-    return replace(_of(mounts, _LIST), text_of=text_of, rules=(rule,))
-
-
-def resources_with_gpus(resources: str, gpus: str, resource: str) -> Value:
-    """Return an input parameter that is JSON, a container's resources, with another one's limit of GPUs."""
-    given, count = _reference(resources), _reference(gpus)
-    limit = f'sprig.dict("limits", sprig.dict("{resource}", {count}))'
-    merged = f"toJson(sprig.merge(sprig.fromJson({given}), {limit}))"
-    counted = f"{count} matches '^[0-9]{{1,9}}$'"
-
-    def text_of(samples: Mapping[str, str]) -> str:
-        text, number = samples.get(resources, "{}"), samples.get(gpus, "0")
-        if not re.fullmatch("[0-9]{1,9}", number):
-            raise ValueError(f"{gpus}: {number!r} is not a whole number")
-        asked = _MAPPING.parse(text)
-        if number == "0":
-            return text
-        for each in ("limits", "requests"):
-            amounts = asked.get(each)
-            amount = amounts.get(resource) if isinstance(amounts, dict) else None
-            if amount is not None and str(amount) != number:
-                detail = f"is {number}, but {resources}.{each}[{resource}] is {amount!r}: give one of them"
-                raise ValueError(f"{gpus}: {detail}")
-        limits = asked.get("limits") or {}
-        return json.dumps({**asked, "limits": {resource: number, **limits}} if isinstance(limits, dict) else asked)
-
-    readable = f"type(sprig.fromJson({given})) == 'map'"
-    said = f'({counted} ? {count} != "0" && {readable} ? {merged} : {given} : {count})'
-    named = f'({counted} ? "{resources}" : "{gpus}")'
-    return Value(said, replace(_MAPPING, rules=(Rule(counted, "is no whole number"), *_MAPPING.rules)), text_of, named)
+def switch(given: Value) -> Value:
+    """Return a text that may only be `true` or `false`."""
+    return value_of(given, _SWITCH)
 
 
 def word(source: str) -> Value:
@@ -339,7 +280,12 @@ def word(source: str) -> Value:
     return Value(source, _WORD)
 
 
-def _reference(parameter: str) -> str:
+def reference(parameter: str) -> str:
+    """Return Argo's expression of an input parameter.
+
+    Raises:
+        ValueError: it is not the name of one.
+    """
     if not _NAME.fullmatch(parameter):
         raise ValueError(f"{parameter!r} is not the name of a parameter: letters, digits, - and _ make one")
     plain = parameter.isidentifier()
@@ -379,6 +325,9 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
 
 
 __all__ = [
+    "INTEGER",
+    "LIST",
+    "MAPPING",
     "Kind",
     "Rule",
     "Value",
@@ -389,6 +338,9 @@ __all__ = [
     "literal_json",
     "number",
     "parsed",
+    "reference",
+    "switch",
     "text",
+    "value_of",
     "word",
 ]

@@ -29,8 +29,8 @@ def is_permanent(e: ApiError) -> bool:
 
 
 def is_quota(e: ApiError) -> bool:
-    """Whether a quota is used up, which differs from a missing right only by its words."""
-    return e.code == 403 and "exceeded quota" in e.message
+    """Whether a quota is used up, which may change without the job."""
+    return e.is_quota
 
 
 def message(e: BaseException) -> str:

@@ -63,6 +63,7 @@ def worker(job):
 
 PYTHON, TRAIN = ["python", "train.py"], ["python", "train.py", "--epochs"]
 SHOWN = {
+    "-f params.yaml": (2, "mxjob/digits:1.0", [*TRAIN, "20"]),
     "mxjob-train}": (2, "registry.example.com/digits:1.0", [*TRAIN, "20"]),
     "-f job.yaml": (1, "i", PYTHON),
     "value: |": (1, "registry.example.com/digits:1.0", PYTHON),
@@ -73,7 +74,8 @@ SHOWN = {
 
 
 async def test_what_the_page_tells_to_type_submits_a_run_with_the_job_that_it_means(argo, tmp_path):
-    texts = [*argo_page.blocks("kubectl create"), *argo_page.spans("python digits.py |")]
+    quick_start = [text.replace(" --watch", "") for text in argo_page.blocks("params.yaml")]
+    texts = [*quick_start, *argo_page.blocks("kubectl create"), *argo_page.spans("python digits.py |")]
 
     async def made_by(words, folder):
         (text,) = {each for each in texts if words in each}

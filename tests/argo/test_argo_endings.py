@@ -1,7 +1,10 @@
 """What becomes of a step's job when its workflow, or the job itself, is ended from outside, or runs again."""
 
 import pytest
-from argo_fixtures import messages_of, one_training, uids
+from argo_fixtures import COMMAND, messages_of, node_of, one_training, uids
+from hera.workflows import Step, Steps
+
+from mxnet_argo import MXJobSpec, MXJobStep
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
@@ -30,6 +33,30 @@ async def test_a_workflow_that_is_terminated_takes_its_job_along(argo):
     told = await argo.jobs_world.event("WorkflowOver", says=name)
     assert told["involvedObject"]["uid"] == job["metadata"]["uid"]
     assert f"The workflow {name} is being shut down (Terminate)" in told["message"]
+
+
+async def test_argo_stop_ends_the_job_of_the_run_and_not_those_of_the_users_exit_handler(argo):
+    """Our controller reads the workflow at once as the job is created."""
+    made = one_training()
+    made.templates.append(MXJobStep(name="report", spec=MXJobSpec(image="i", command=COMMAND, servers=0)))
+    with Steps(name="mine") as mine:
+        Step(name="clean-up", template="mxjob-cleanup")
+        Step(name="report", template="report")
+    made.templates.append(mine)
+    made.on_exit = "mine"
+    name = await argo.submit(made)
+    trained = await argo.job(name)
+    await argo.shut_down(name, "Stop")
+
+    def replaced(jobs):
+        return [job["metadata"]["name"] for job in jobs.values()] and trained["metadata"]["name"] not in jobs
+
+    found = await argo.until("mxjobs", replaced, labelSelector=f"workflows.argoproj.io/workflow={name}")
+    (report,) = found.values()
+    await argo.end(await argo.job(name))
+    done = await argo.finished(name)
+    assert node_of(done, "report")["phase"] == "Succeeded"
+    assert uids(await argo.jobs(name)) == [report["metadata"]["uid"]]
 
 
 @pytest.mark.exhaustive

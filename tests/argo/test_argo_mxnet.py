@@ -66,9 +66,14 @@ async def test_the_example_trains_and_its_accuracy_is_the_steps_result(argo, mxn
 
 
 @pytest.mark.exhaustive
-async def test_the_log_of_a_training_is_the_runners_while_it_trains(argo, mxnet_python, tmp_path):
+async def test_the_log_and_the_progress_of_a_training_are_the_runners_while_it_trains(argo, mxnet_python, tmp_path):
     goes_on = tmp_path / "goes-on"
-    command = ["python", "-c", waits_for(goes_on)]
+    trains = f"print('Epoch[0] Train-accuracy=0.5', flush=True)\n{waits_for(goes_on)}"
+    command = ["python", "-c", trains, "--num-epochs", "4"]
+
+    def progress(found):
+        return [node.get("progress") for node in found[name]["status"]["nodes"].values() if node["type"] == "Pod"]
+
     async with kubelet(argo.server), Client(load_credentials(str(argo.server.kubeconfig()))) as client:
         name = await argo.submit(one_runner(spec=MXJobSpec(image=BASE_IMAGE, command=command, servers=0)))
         job = await argo.job(name)
@@ -81,6 +86,7 @@ async def test_the_log_of_a_training_is_the_runners_while_it_trains(argo, mxnet_
                     current = (await argo.api.get(argo.path("mxjobs", job["metadata"]["name"]))).ok()
                     assert current["status"]["state"] == "Running"
                     assert b"ended" not in said
+                    await argo.until("workflows", lambda found: progress(found) == ["1/4"])
                     goes_on.touch()
         assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
     assert said.count(b"begun\n") == said.count(b"ended\n") == 1

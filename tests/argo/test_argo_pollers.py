@@ -35,6 +35,39 @@ async def test_a_poller_that_is_killed_finds_its_job_again(argo):
     await succeeds_with(argo, name, job)
 
 
+async def test_a_killed_poller_is_replaced_whatever_an_organisations_template_defaults_say(argo):
+    made = one_training().to_dict()
+    made["spec"]["templateDefaults"] = {
+        "retryStrategy": {"limit": 1, "retryPolicy": "OnError", "backoff": {"duration": "1m", "maxDuration": "1s"}}
+    }
+    name = await argo.submit(made)
+    job = await argo.job(name)
+    first = await argo.poller(name)
+    argo.kill(first)
+    assert await argo.poller(name, other_than=first)
+    await succeeds_with(argo, name, job)
+
+
+async def test_a_step_waits_for_a_quota(argo):
+    quotas = argo.path("mxjobs").replace("apis/kubeflow.org/v1", "api/v1").replace("mxjobs", "resourcequotas")
+    none = {"hard": {"count/mxjobs.kubeflow.org": "0"}}
+    (await argo.api.post(quotas, {"metadata": {"name": "few"}, "spec": none})).ok()
+    status = {"status": {**none, "used": {"count/mxjobs.kubeflow.org": "0"}}}
+    (await argo.api.merge(f"{quotas}/few/status", status)).ok()
+    try:
+        made = one_training().to_dict()
+        made["spec"]["serviceAccountName"] = await argo.account("meets-a-quota", list(VERBS))
+        name = await argo.submit(made)
+
+        def waits(found):
+            return "exceeded quota: few" in json.dumps(found[name].get("status", {}).get("nodes", {}))
+
+        await argo.until("workflows", waits)
+    finally:
+        (await argo.api.delete(f"{quotas}/few")).ok()
+    await succeeds_with(argo, name, await argo.job(name))
+
+
 @pytest.mark.exhaustive
 async def test_our_controller_completes_a_killed_pollers_result_where_argos_does_not(argo):
     """On Argo 4 that never does; here, on 3.7, it stands still, and then goes on with what ours has made of it."""

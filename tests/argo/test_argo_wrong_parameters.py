@@ -71,12 +71,21 @@ async def test_a_sweep_of_wrong_trials_fails_at_once_in_words_and_trains_nothing
 
 async def test_a_choice_that_is_neither_ends_the_run_at_once_and_what_it_runs_with_is_shown(argo):
     given = {"image": "i:1", "command": json.dumps(COMMAND), "worker": "4"}
-    name = await argo.submit(by_template("mxjob-train", **given, on_failure="kep"))
-    workflow = await argo.finished(name)
-    assert workflow["status"]["phase"] == "Error"
-    assert "on-failure is delete or keep, not kep" in workflow["status"]["message"]
-    await argo.no_jobs(name)
+    for wrong, words in (
+        ({"on_failure": "kep"}, "on-failure is delete or keep, not kep"),
+        ({"keep_failed_for": "30min"}, "keep-failed-for is a duration such as 30m or 1h30m, not 30min"),
+        ({"delete_with_workflow": "True"}, "delete-with-workflow is true or false, not True"),
+    ):
+        name = await argo.submit(by_template("mxjob-train", **given, **wrong))
+        workflow = await argo.finished(name)
+        assert workflow["status"]["phase"] == "Error", wrong
+        assert words in workflow["status"]["message"]
+        await argo.no_jobs(name)
 
+    # 300 kB, of which all annotations together may have 256 KiB
+    given["args"] = json.dumps(["x" * 300_000])
+    long = await argo.submit(by_template("mxjob-train", **given, keep_failed_for="1h30m", on_failure="keep"))
+    del given["args"]
     name = await argo.submit(by_template("mxjob-train", **given))
     job = await argo.job(name)
     shown = (await argo.api.get(argo.path("workflows", name))).ok()["metadata"]["annotations"]
@@ -89,3 +98,5 @@ async def test_a_choice_that_is_neither_ends_the_run_at_once_and_what_it_runs_wi
     ]
     await argo.end(job)
     await argo.finished(name)
+    shown = (await argo.api.get(argo.path("workflows", long))).ok()["metadata"]["annotations"]
+    assert shown["workflows.argoproj.io/description"].endswith(f"""args ["{"x" * 998}, workers 1""")

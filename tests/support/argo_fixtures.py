@@ -110,6 +110,7 @@ def workflow_controller(server: Any, paths: dict[str, str]) -> Iterator[Program]
         "KUBECONFIG": str(server.kubeconfig("argo", answer["status"]["token"])),
         "LEADER_ELECTION_DISABLE": "true",
         "DEFAULT_REQUEUE_TIME": "1s",
+        "ARGO_PROGRESS_PATCH_TICK_DURATION": "1s",
         # Or a retry after a killed executor is sometimes not noticed for 20 minutes (docs/facts/argo.md, retries).
         "INFORMER_WRITE_BACK": "false",
     }

@@ -95,6 +95,11 @@ class ApiError(KubeError):
         )
 
     @property
+    def is_quota(self) -> bool:
+        """Whether a quota is used up, which differs from a missing right only by the message."""
+        return self.code == 403 and "exceeded quota" in self.message
+
+    @property
     def is_transient(self) -> bool:
         """Whether the same request may succeed when retried."""
         is_outage = self.code in {408, 429} or self.code >= 500

@@ -15,7 +15,10 @@ def owner(job: Mapping[str, Any]) -> str | None:
 
 
 def why_over(workflow: Mapping[str, Any] | None, job: Mapping[str, Any]) -> str:
-    """Return why a workflow (None: not found) is over; empty where it goes on."""
+    """Return why a workflow (None: not found) is over; empty where it goes on.
+
+    A stopped workflow (`argo stop`) goes on until its exit handler, which may have jobs of its own, has finished.
+    """
     if workflow is None:
         return "is gone"
     owners = {ref["uid"] for ref in _owners(job)}
@@ -23,9 +26,14 @@ def why_over(workflow: Mapping[str, Any] | None, job: Mapping[str, Any]) -> str:
         return "is gone, and another has its name"
     if "deletionTimestamp" in workflow["metadata"]:
         return "is being deleted"
-    if shutdown := workflow["spec"].get("shutdown"):
+    if (shutdown := workflow["spec"].get("shutdown")) and not is_stopped(workflow):
         return f"is being shut down ({shutdown})"
     return f"is over ({phase_of(workflow)})" if has_ended(workflow) else ""
+
+
+def is_stopped(workflow: Mapping[str, Any]) -> bool:
+    """Return whether only the exit handler of a workflow may still run."""
+    return bool(workflow["spec"].get("shutdown") == "Stop")
 
 
 def has_ended(workflow: Mapping[str, Any]) -> bool:

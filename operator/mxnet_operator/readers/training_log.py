@@ -221,6 +221,13 @@ class TrainingLog:
             return self.stall
         return ", ".join(filter(None, [self.of_all(self.last.epoch), self.time_left()]))
 
+    @property
+    def epochs_ended(self) -> int:
+        """Number of epochs that have ended, whether the script counts from 0 or from 1."""
+        if self.last is None:
+            return 0
+        return self.last.epoch - (1 if self.first_epoch == 1 else 0) + isinstance(self.last, EpochMetric)
+
     def of_all(self, epoch: int) -> str:
         """Return the epoch in words: `epoch 7 of 10`; without the second number where it isn't known."""
         return f"epoch {epoch}" + ("" if self.epochs_wanted is None else f" of {self.epochs_wanted}")
@@ -246,9 +253,7 @@ class TrainingLog:
         logged = sum(costs) / len(costs) if costs else 0.0
         epochs, times = list(self._begun), list(self._begun.values())
         timed = (times[-1] - times[0]) / (epochs[-1] - epochs[0]) if len(epochs) > 1 else 0.0
-        first = 1 if self.first_epoch == 1 else 0
-        ended = self.last.epoch - first + isinstance(self.last, EpochMetric)
-        left = (self.epochs_wanted - ended) * max(logged, timed)
+        left = (self.epochs_wanted - self.epochs_ended) * max(logged, timed)
         return left if 1 <= left < math.inf else None
 
     def take(self, line: str) -> bool:

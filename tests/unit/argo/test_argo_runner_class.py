@@ -61,12 +61,25 @@ def test_its_outputs_are_files_that_may_be_missing() -> None:
         assert source == {"path": f"{volume['mountPath']}/{name}", "default": ""}
 
 
+def test_its_report_is_an_artifact_on_request_that_may_be_missing() -> None:
+    assert "artifacts" not in template()["outputs"]
+    made = template(report=True)
+    (report,) = made["outputs"]["artifacts"]
+    assert report == {
+        "name": "report",
+        "path": "/mxjob/outputs/report.html",
+        "archive": {"none": {}},
+        "optional": True,
+    }
+    command = made["container"]["args"]
+    assert command[command.index("--report") + 1] == report["path"]
+
+
 def test_it_is_tried_again_unless_the_exit_code_says_that_it_would_end_the_same_way() -> None:
     again = {Exit.TRY_AGAIN, Exit.INTERNAL, Exit.TERMINATED, Exit.INTERRUPTED, Exit.CLOSED_PIPE}
     assert set(FINAL_CODES) == set(Exit) - again - {Exit.OK}
     expression = template()["retryStrategy"]["expression"]
     assert all(f"'{int(code)}'" in expression for code in FINAL_CODES)
-    assert "maxDuration" not in template()["retryStrategy"]["backoff"]
 
 
 def test_its_pod_is_fit_for_a_restricted_namespace() -> None:

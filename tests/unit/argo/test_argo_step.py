@@ -53,10 +53,10 @@ from mxnet_argo import (
     text,
     tune_then_train,
 )
-from mxnet_argo.conditions import check_condition
+from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import parameters
 from mxnet_argo.pipelines import sweep_templates
-from mxnet_argo.template_job import TemplateJob
+from mxnet_argo.refusals import check_condition
 from mxnet_argo.values import Value
 from mxnet_operator.api.job_formats import to_v1
 from mxnet_operator.api.manifest_text import load
@@ -118,6 +118,16 @@ class TestManifest:
         assert asked in given._build_manifest()
         assert "ours: '1'" in given._build_manifest()
         assert ours["metadata"] == {"annotations": {"ours": "1"}}
+
+    def test_what_an_input_says_of_that_is_true_or_false(self) -> None:
+        asked = {"inputs": [Parameter(name="asks")], "delete_with_workflow": text("asks")}
+        for spec in (
+            {},
+            {"spec": None, "manifest": data("job"), "inputs": [Parameter(name=n) for n in ("asks", "job")]},
+        ):
+            assert "is neither true nor false" in step(**{**asked, **spec})._build_manifest()
+        with pytest.raises(ValueError, match="input asks: 'yes' is neither true nor false"):
+            step(**{**asked, "inputs": [Parameter(name="asks", default="yes")]})
 
     def test_heras_defaults_for_a_class_hold_for_steps_and_runners(self) -> None:
         try:
@@ -187,7 +197,6 @@ class TestManifest:
         resource = template["resource"]
         assert resource["action"] == "apply"
         assert "setOwnerReference" not in resource
-        assert "maxDuration" not in template["retryStrategy"]["backoff"]
         assert resource["successCondition"] == "status.state in (Succeeded,Failed)"
         assert "failureCondition" not in resource
         assert "failure condition" in template["retryStrategy"]["expression"]
@@ -276,7 +285,7 @@ class TestManifest:
         meant = to_v1(written)["spec"]
         policy = {"activeDeadlineSeconds": 86400, **meant.get("runPolicy", {})}
         for spec, policies in ((None, policy), (MXJobSpec(backoff_limit=9), {**policy, "backoffLimit": 9})):
-            made = TemplateJob.of(step(spec=spec, manifest={**written, "metadata": {}})).given()
+            made = CheckedJob.of(step(spec=spec, manifest={**written, "metadata": {}})).given()
             assert (made["apiVersion"], made["kind"]) == ("kubeflow.org/v1", "MXJob")
             assert list(made["spec"]["mxReplicaSpecs"]) == list(meant["mxReplicaSpecs"])
             assert made["spec"]["runPolicy"] == policies
@@ -914,6 +923,35 @@ def test_an_output_that_a_shipped_template_lacks_is_refused_with_what_it_has() -
         task.get_parameter("result")
 
 
+def test_the_tags_of_a_list_are_also_written_where_argo_checks_its_references() -> None:
+    """Of expressions it checks none: a task with a wrong one would wait for ever."""
+    first = mxjob_ref("first", "mxjob-train", GIVEN)
+    assert first.result == first.get_parameter("result").value == "{{tasks.first.outputs.parameters.result}}"
+    with pytest.raises(ValueError, match="there is no output 'result'"):
+        _ = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]}).result
+    args = ["--from", first.result, "--of={{workflow.parameters.lrr}}", "--to={{tasks.first.ip}}", first.result]
+    given = mxjob_ref("r", "mxjob-train", {**GIVEN, "args": args, "image": "{{workflow.name}}"}).arguments
+    assert isinstance(given, dict)
+    assert given["references"] == f"{first.result} {{{{workflow.parameters.lrr}}}} {{{{tasks.first.ip}}}}"
+    assert "references" not in mxjob_ref("r", "mxjob-train", {**GIVEN, "args": first.result}).arguments  # type: ignore[operator]
+
+
+def test_an_item_that_is_a_mapping_is_refused_within_a_list() -> None:
+    """Argo's expressions know the texts of its fields only."""
+    given = {**GIVEN, "args": ["--trial", "{{item}}"]}
+    mxjob_ref("r", "mxjob-train", given, with_items=[0.1, 0.2])
+    mxjob_ref("r", "mxjob-train", {**GIVEN, "args": ["{{item.lr}}"]}, with_items=[{"lr": 0.1}])
+    with pytest.raises(ValueError, match=r"r: \{\{item\}\} is a mapping, .* such as \{\{item\.lr\}\}"):
+        mxjob_ref("r", "mxjob-train", given, with_items=[{"lr": 0.1}])
+
+
+@pytest.mark.parametrize("trials", ["0.1,0.2", [], {"lr": 1}, "[0.1"])
+def test_trials_that_are_none_are_refused_when_it_is_built(trials: Any) -> None:
+    with pytest.raises(ValueError, match=r"search: argument trials: .* JSON"):
+        mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": trials})
+    mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": "{{inputs.parameters.trials}}"})
+
+
 @pytest.mark.parametrize("direction", ["min", "Maximize"])
 def test_a_direction_that_is_none_is_refused_when_it_is_built(direction: str) -> None:
     with pytest.raises(ValueError, match=f"direction is '{direction}': .*maximize"):
@@ -991,6 +1029,9 @@ def test_a_number_is_written_as_one() -> None:
             True,
         ),
         ('admission webhook "jobs.example.com" denied the request: no quota', True),
+        ('Error from server (Forbidden): mxjobs.kubeflow.org is forbidden: User "a" cannot create resource', True),
+        ('Error from server (Forbidden): mxjobs.kubeflow.org "d" is forbidden: exceeded quota: few, used: 1', False),
+        ('error: MXJob digits failed: pods "d" is forbidden: exceeded quota: few', True),
         ("main: Error (exit code 64): error: output accuracy: fromjson cannot be applied to: null", True),
         ('main: Error (exit code 64): unexpected token ")"', True),
         ("main: Error (exit code 64): function not defined: fromjsn/0", True),
@@ -1014,9 +1055,10 @@ def test_a_number_is_written_as_one() -> None:
 def test_a_poller_s_last_words_say_whether_another_would_end_the_same_way(said: str, final: bool) -> None:
     strategy = step().retry_strategy
     assert strategy is not None
-    found = re.fullmatch(r"not \(lastRetry\.message matches '(.*)'\)", str(strategy.expression))
-    assert found is not None
-    assert bool(re.search(found[1], said)) is final
+    source = re.sub("lastRetry.message contains ('.*?')", r"(\1 in said)", str(strategy.expression))
+    source = re.sub("lastRetry.message matches ('.*?')", r"bool(re.search(r\1, said))", source)
+    source = source.replace("&&", "and").replace("||", "or")
+    assert eval(source, {"re": re, "said": said}) is not final
 
 
 @pytest.mark.kubernetes("argo-evaluate")
@@ -1041,6 +1083,26 @@ def test_a_poller_creates_the_job_or_follows_it(
     scope = {"retries": retries, "lastRetry.message": message}
     given = [argo.filled_in(each, scope).replace("{{retries}}", retries) for each in resource.flags or []]
     assert [each.replace("True", "true").replace("False", "false") for each in given] == [*flags, "--validate=false"]
+
+
+def test_no_field_of_a_retry_is_left_to_an_organisations_template_defaults() -> None:
+    """Argo merges `templateDefaults` into what a template leaves out, which would end a running job's only poller."""
+    spec = MXJobSpec(image="a", command=COMMAND)
+    with Workflow(name="w", entrypoint="train") as workflow:
+        step()
+        MXJobRunner(name="run", image="i", spec=spec)
+    delete_jobs_on_exit(workflow)
+    given = {
+        each["name"]: each["retryStrategy"]
+        for each in workflow.to_dict()["spec"]["templates"]
+        if "retryStrategy" in each
+    }
+    assert given.keys() == {"train", "run", "mxjob-delete"}
+    for strategy in given.values():
+        assert strategy.keys() == {"limit", "retryPolicy", "backoff", "expression"}
+        assert strategy["retryPolicy"] == "Always"
+        assert strategy["backoff"].keys() == {"duration", "factor", "cap", "maxDuration"}
+        assert timedelta(days=365) < timedelta(hours=int(strategy["backoff"]["maxDuration"].removesuffix("h")))
 
 
 def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from argo_expressions import Expressions
 from descriptions import MEANT
-from hera.workflows import WorkflowTemplate
 
 from mxnet_argo import MXJobRunner, MXJobStep, mxjob_ref
 from mxnet_argo.catalog import CATALOG, mxjob_train, train
+from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import parameters
-from mxnet_argo.template_job import TemplateJob
+from mxnet_operator.api import names
 from mxnet_operator.api.manifest_text import ManifestError, load
 from mxnet_operator.description import MXJobDescription, Role, to_manifest
 from mxnet_operator.description.plain import plain
@@ -77,7 +77,7 @@ def lean(spec: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", SAME)
 def test_an_input_means_what_the_field_of_its_name_means(case: str) -> None:
     inputs, fields = SAME[case]
-    job = TemplateJob.of(train())
+    job = CheckedJob.of(train())
     made = job._sample(job.given(), {**COMMON, **inputs})
     described = to_manifest(MXJobDescription(image="a:1", command=["python", "train.py"], **fields))
     assert lean(made["spec"]) == lean(described["spec"])
@@ -115,7 +115,7 @@ RUN = {
 
 def argos_manifest(argo: Expressions, template: str, given: dict[str, str]) -> str:
     """The manifest of the training that a template makes of these arguments, by Argo's own evaluation."""
-    workflow = CATALOG[template](WorkflowTemplate)
+    workflow = CATALOG[template]()
     (step,) = (each for each in workflow.templates if getattr(each, "name", "") in ("train", "run"))
     assert isinstance(step, MXJobStep | MXJobRunner)
     defaults = {name: str(each.default) for name, each in parameters(step.inputs).items() if each.default is not None}
@@ -139,11 +139,12 @@ def argos_job(argo: Expressions, template: str, given: dict[str, str]) -> dict[s
 def test_every_template_passes_every_shared_parameter_on_to_its_training(argo: Expressions, template: str) -> None:
     assert parameters(mxjob_train().arguments).keys() - {"on-failure", "keep-failed-for"} == SHARED.keys()
     without = argos_job(argo, "mxjob-train", {})
+    assert without["metadata"]["annotations"] == {names.DELETE_WITH_WORKFLOW_ANNOTATION: "true"}
     for name, value in SHARED.items():
         meant = argos_job(argo, "mxjob-train", {name: value})
         assert (meant != without) == (name != "volume-mounts")
         assert argos_job(argo, template, {name: value}) == meant, name
-    arguments = parameters(CATALOG[template](WorkflowTemplate).arguments)
+    arguments = parameters(CATALOG[template]().arguments)
     assert arguments.keys() >= SHARED.keys()
 
 
@@ -158,6 +159,8 @@ def test_every_template_passes_every_shared_parameter_on_to_its_training(argo: E
             'volume-mounts has a name that is none of volumes: [{"name": "data", "mountPath": "/data"}]',
         ),
         ({"workers": "two"}, "workers is no whole number: two"),
+        ({"delete-with-workflow": "True"}, "delete-with-workflow is neither true nor false: True"),
+        ({"delete-with-workflow": " true"}, "delete-with-workflow is neither true nor false:  true"),
         ({"resources": "[]", "gpus-per-worker": "1"}, "resources is no JSON mapping: []"),
     ],
 )
@@ -186,6 +189,7 @@ def test_what_no_job_can_have_is_refused_in_words_before_there_is_a_job(
             {"gpus-per-worker": "1", "resources": '{"requests": {"nvidia.com/gpu": 3}}'},
             r"gpus-per-worker: is 1, but resources.requests\[nvidia.com/gpu\] is 3: give one of them",
         ),
+        ({"delete-with-workflow": "True"}, "delete-with-workflow is 'True': did you mean 'true'"),
         ({"node_selector": "{}"}, "did you mean 'node-selector'"),
     ],
 )

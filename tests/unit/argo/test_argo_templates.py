@@ -32,11 +32,19 @@ def test_all_that_the_code_generates_is_checked_in(generated: dict[Path, str]) -
     assert set(generated) == set(GENERATED)
 
 
-@pytest.mark.parametrize("folder", [TEMPLATES, TEMPLATES / "cluster"])
-def test_every_file_is_part_of_what_kubectl_applies(folder: Path) -> None:
-    objects = rendered(folder)
-    templates = {each["metadata"]["name"] for each in objects if each["kind"].endswith("WorkflowTemplate")}
-    assert templates == {file.stem for file in folder.glob("mxjob-*.yaml")}
+def test_kubectl_applies_every_template_to_a_namespace_or_with_another_kind_to_all() -> None:
+    files = {path: yaml.safe_load(path.read_text()) for path in (TEMPLATES / "workflows").glob("mxjob-*.yaml")}
+    shipped = {made["metadata"]["name"]: made for made in files.values()}
+    assert shipped.keys() == {path.stem for path in files}
+    for folder, kind in ((TEMPLATES, "WorkflowTemplate"), (TEMPLATES / "cluster", "ClusterWorkflowTemplate")):
+        made = {each["metadata"]["name"]: each for each in rendered(folder) if each["kind"] == kind}
+        assert made == {name: {**each, "kind": kind} for name, each in shipped.items()}
+
+
+def test_a_value_that_all_replicas_have_is_written_once() -> None:
+    (text,) = [path.read_text() for path in GENERATED if path.name == "mxjob-train.yaml"]
+    for name in ("image", "command", "args", "env", "volumes"):
+        assert (text.count(f"{name}: &{name} {{{{="), text.count(f"{name}: *{name}\n")) == (1, 2)
 
 
 def test_every_template_runs_as_an_account_that_is_shipped(generated: dict[Path, str]) -> None:

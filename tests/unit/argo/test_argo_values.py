@@ -1,6 +1,7 @@
 """What Argo's own evaluation makes of values, and YAML of that: the text that was given, whatever characters it has."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from kubernetes_programs import kubectl
 
 from mxnet_argo import data, expression, integer, number, text
-from mxnet_argo.manifest import render
-from mxnet_argo.values import listed, mapped, word
+from mxnet_argo.catalog_values import listed, mapped
+from mxnet_argo.rendering import render
+from mxnet_argo.values import word
 from mxnet_operator.api.manifest_text import ManifestError, load
 
 SPECIAL = "\x7f\x80\x85\x9f\u2028\ufeff\ufffe\uffff\U0001f468\u200d\U0001f469 ${}'\"\\\t\n\x01e\u0301"
@@ -80,6 +82,19 @@ def test_numbers_and_json_may_come_from_any_expression_and_from_heras(argo: Expr
         "rate": 0.5,
         "volumes": [{"name": "data"}],
         "args": ["--lr=0.5"],
+    }
+
+
+@pytest.mark.programs("argo-evaluate")
+def test_an_argument_that_the_workflow_lacks_is_named(argo: Expressions) -> None:
+    lr = expression("workflow.parameters.lrr")
+    scope = {"workflow.name": "w", "workflow.parameters.lr": "0.1", "node.name": "n"}
+    for value in (lr, "--lr=" + lr, integer(lr), data(lr), expression("workflow.parameters['lrr']") + "!"):
+        with pytest.raises(ManifestError, match=r"workflow\.parameters.*lrr.* has no value"):
+            load(argo.filled_in(render({"args": [value]}), scope))
+    assert load(argo.filled_in(render({"a": expression("workflow.parameters.lrr ?? 'x'")}), scope)) == {"a": "x"}
+    assert load(argo.filled_in(render({"a": "--lr=" + expression("workflow.parameters.lr")}), scope)) == {
+        "a": "--lr=0.1"
     }
 
 
@@ -177,3 +192,12 @@ def test_an_expression_that_ends_its_own_tag_is_rejected_with_what_to_write(sour
 def test_braces_that_stand_apart_end_no_tag(argo: Expressions) -> None:
     made = yaml.safe_load(argo.filled_in(render({"a": expression("toJson({'a': {'b': 1} })")}), {}))
     assert json.loads(made["a"]) == {"a": {"b": 1}}
+
+
+def test_values_of_one_key_that_are_repeated_by_turns_stay_apart() -> None:
+    """A manifest has each long value once, under an anchor, and aliases of that."""
+    one, two = text("one"), text("two")
+    rendered = render({f"{n}": {"args": value} for n, value in enumerate([one, two, one, two, "x" + two, one])})
+    assert rendered.count("parameters.one") == 1
+    filled_in = re.sub(r"\{\{=.*?parameters\.(\w+)\).*?\}\}", r"\1", rendered)
+    assert [each["args"] for each in yaml.safe_load(filled_in).values()] == ["one", "two", "one", "two", "two", "one"]

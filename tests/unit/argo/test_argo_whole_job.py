@@ -13,8 +13,8 @@ from manifest_mutations import VALUES
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data, mxjob_ref
 from mxnet_argo.catalog import manifest as manifest_step
-from mxnet_argo.template_job import TemplateJob
-from mxnet_argo.whole_job import AS_JSON
+from mxnet_argo.checked_job import CheckedJob
+from mxnet_argo.manifest_input import AS_JSON
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate, without_nulls
 
@@ -36,10 +36,10 @@ RUN = {
 }
 
 
-def evaluated(argo: Expressions, text: str) -> dict[str, Any]:
+def evaluated(argo: Expressions, text: str, **inputs: str) -> dict[str, Any]:
     """The manifest that Argo applies where the input has this text; each tag is evaluated without an error."""
     template = str(manifest_step()._build_manifest())
-    filled_in = argo.filled_in(template, {**RUN, "inputs.parameters.manifest": text})
+    filled_in = argo.filled_in(template, {**RUN, "inputs.parameters.manifest": text, **inputs})
     made: dict[str, Any] = yaml.safe_load(filled_in)
     return made
 
@@ -97,6 +97,11 @@ class TestEvaluated:
         made = evaluated(argo, text)
         assert words in made["metadata"]["name"]
         assert made["spec"] == {}
+
+    def test_only_true_and_false_say_whether_the_job_goes_with_its_workflow(self, argo: Expressions) -> None:
+        for asked in ("True", "TRUE", "yes", "1", " true", ""):
+            made = evaluated(argo, json.dumps({"spec": SPEC}), **{"inputs.parameters.delete-with-workflow": asked})
+            assert made["metadata"]["name"] == f"delete-with-workflow is neither true nor false: {asked}"
 
     json_values = st.recursive(
         st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=8),
@@ -185,7 +190,7 @@ def test_a_reference_and_a_run_take_the_same_and_make_the_same_job_of_it(argo: E
         )
         if not why_not_when_run(made):
             step = MXJobStep(name="mxjob", manifest=without_place(manifest), deadline=3600)
-            assert without_nulls(made)["spec"] == without_nulls(TemplateJob.of(step).given())["spec"]
+            assert without_nulls(made)["spec"] == without_nulls(CheckedJob.of(step).given())["spec"]
 
 
 def without_place(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from lupa import lua51
 from mxnet_argo.__main__ import files
 from mxnet_operator.api import conditions
 from mxnet_operator.api.validation import unknown_fields, validate
+from mxnet_operator.readers.waiting import WAITING
 
 ARGO = Path(__file__).parents[3] / "argo"
 FOLDER = ARGO / "argocd" / "resource_customizations" / "kubeflow.org" / "MXJob"
@@ -46,6 +47,27 @@ def test_every_file_of_test_data_is_tested_and_every_state_occurs() -> None:
 @pytest.mark.parametrize("status", [{}, {"conditions": []}, {"state": ""}, {"state": "Later"}], ids=str)
 def test_a_status_that_says_nothing_known_is_progressing(status: dict[str, Any]) -> None:
     assert health({"status": status})["status"] == "Progressing"
+
+
+def test_whatever_a_job_waits_for_is_its_message() -> None:
+    running = {"type": "Running", "status": "True", "message": "MXJob digits is running."}
+    for name, status in WAITING.items():
+        if name not in (conditions.SUSPENDED, conditions.RESTARTING):
+            waits = {"type": name, "status": status, "message": f"because of {name}"}
+            found = health({"status": {"state": "Running", "conditions": [running, waits]}})
+            assert found == {"status": "Progressing", "message": f"because of {name}"}
+
+
+def test_a_suspended_job_waits_for_its_queue_or_for_its_user() -> None:
+    suspended = {"type": "Suspended", "status": "True", "message": "MXJob digits is suspended."}
+    queued = {"type": "Admitted", "status": "False", "message": "The job waits in queue a."}
+    status = {"state": "Suspended", "conditions": [queued, suspended]}
+    assert health({"status": status})["message"] == queued["message"]
+    assert health({"spec": {"runPolicy": {"suspend": True}}, "status": status})["message"] == suspended["message"]
+
+
+def test_a_state_without_a_message_is_its_own() -> None:
+    assert health({"status": {"state": "Failed"}}) == {"status": "Degraded", "message": "Failed"}
 
 
 def test_the_config_map_has_this_check() -> None:

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mxnet_operator.cli.running.argo_workflow import time_is_over
+from mxnet_operator.cli.running.argo_workflow import ProgressFile, time_is_over, why_unwanted
 from mxnet_operator.readers.argo_workflow import why_over
+from mxnet_operator.readers.training_log import TrainingLog
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 OWNER = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "n", "uid": "w"}
@@ -23,8 +24,9 @@ def workflow(uid="w", spec=None, status=None, **metadata):
         workflow(status={"phase": "Running"}),
         workflow(spec={"suspend": True}),
         {**workflow(), "status": None},
+        workflow(spec={"shutdown": "Stop"}, status={"phase": "Running"}),
     ],
-    ids=["new", "running", "suspended", "no status"],
+    ids=["new", "running", "suspended", "no status", "runs its exit handler"],
 )
 def test_a_workflow_that_goes_on_wants_its_job(goes_on):
     assert why_over(goes_on, JOB) == ""
@@ -37,7 +39,7 @@ def test_a_workflow_that_goes_on_wants_its_job(goes_on):
         (workflow(uid="later"), "is gone, and another has its name"),
         (workflow(deletionTimestamp="2026-01-01T12:00:00Z"), "is being deleted"),
         (workflow(spec={"shutdown": "Terminate"}), "is being shut down (Terminate)"),
-        (workflow(spec={"shutdown": "Stop"}), "is being shut down (Stop)"),
+        (workflow(spec={"shutdown": "Stop"}, status={"phase": "Failed"}), "is over (Failed)"),
         (workflow(status={"phase": "Failed"}), "is over (Failed)"),
         (workflow(status={"phase": "Error"}), "is over (Error)"),
     ],
@@ -49,6 +51,50 @@ def test_a_workflow_that_is_at_its_end_does_not(over, why):
 
 def test_a_job_without_an_owner_is_asked_for_by_the_workflows_name_alone():
     assert why_over(workflow(uid="any"), {"metadata": {"name": "j"}}) == ""
+
+
+async def test_a_stopped_workflow_needs_the_jobs_of_its_exit_handler_alone():
+    """A runner that gets SIGTERM is stopped with its workflow, or belongs to the exit handler and was evicted."""
+    job = {"metadata": {**JOB["metadata"], "namespace": "ml"}}
+    labels: dict[str, str] = {}
+
+    class Client:
+        async def find(self, path):
+            stopped = workflow(spec={"shutdown": "Stop"}, status={"phase": "Running"})
+            return {"metadata": {"labels": labels}} if "/pods/" in path else stopped
+
+    async def why(environment):
+        return await why_unwanted(Client(), job, "n", environment)
+
+    assert await why({}) == await why({"POD_NAME": "p"}) == "is being shut down (Stop)"
+    labels["workflows.argoproj.io/on-exit"] = "true"
+    assert await why({"POD_NAME": "p"}) == ""
+
+
+def test_the_progress_of_a_step_is_the_epochs_that_have_ended_of_all(tmp_path):
+    path = tmp_path / "progress"
+    file = ProgressFile.of({"ARGO_PROGRESS_FILE": str(path)})
+    for first in (0, 1):
+        training = TrainingLog()
+        training.epochs_wanted = 3
+        written = []
+        for epoch in range(first, first + 3):
+            for line in (f"Epoch[{epoch}] Batch [20]\tSpeed: 9.0 samples/sec", f"Epoch[{epoch}] Train-accuracy=0.5"):
+                training.take(line)
+                file.update(training)
+                written.append(path.read_text())
+        assert written == ["0/3\n", "1/3\n", "1/3\n", "2/3\n", "2/3\n", "3/3\n"]
+
+
+def test_there_is_no_progress_of_unknown_epochs_outside_of_steps_or_on_a_full_disk(tmp_path):
+    training = TrainingLog()
+    training.take("Epoch[0] Train-accuracy=0.5")
+    path = tmp_path / "progress"
+    ProgressFile(path).update(training)
+    training.epochs_wanted = 3
+    ProgressFile.of({}).update(training)
+    assert not path.exists()
+    ProgressFile(tmp_path / "no" / "folder").update(training)
 
 
 def pod(seconds, started="2026-01-01T11:00:00Z"):

@@ -1,14 +1,15 @@
-"""A run deletes its job exactly as it has looked at it: one that has become somebody else's is left."""
+"""A run adopts its own job, and deletes it exactly as it was read: another run's is left."""
 
 import json
 
 import pytest
 from scripted_api import answer, make_object, refuse, scripted_api
 
-from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.running.create_job import is_own
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.running.create_job import create_or_adopt, is_own
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
 from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.kube.errors import ApiError
 
 RUN = "example.com/run"
@@ -74,3 +75,11 @@ async def test_one_that_is_gone_and_a_later_one_of_its_name_are_not_deleted(turn
 async def test_a_server_that_always_finds_a_conflict_is_told_and_not_asked_for_ever():
     with pytest.raises(ApiError, match="refused"):
         await parted(*[answer(job_at(5)), CONFLICT] * 40)
+
+
+async def test_a_quota_is_worth_another_attempt_at_an_adoption_and_a_missing_right_is_not():
+    for message, raised in (("exceeded quota: few, used: 1", CommandError), ("User cannot create", ApiError)):
+        async with scripted_api(refuse(403, "Forbidden", message)) as api, api.client() as client:
+            with pytest.raises(raised, match=message) as caught:
+                await create_or_adopt(client, job_at(0), Target(), RUN)
+        assert getattr(caught.value, "code", None) == (Exit.TRY_AGAIN if raised is CommandError else 403)

@@ -39,6 +39,7 @@ A_READERS = {
     "job.yaml",
     "kustomization.yaml",
     "old.yaml",
+    "params.yaml",
     "train.py",
 }
 """Names that stand for a file of the reader's own."""

@@ -1,31 +1,74 @@
-"""Checks whether an Argo Workflow still needs the job of one of its steps, when the step's container is stopped."""
+"""Runs of `mxjob run` as a step of an Argo Workflow: its progress, and whether a stopped step's job is needed."""
 
+import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.times import moment
 from mxnet_operator.kube.resources import PODS, WORKFLOWS
-from mxnet_operator.readers.argo_workflow import why_over
+from mxnet_operator.readers.argo_workflow import is_stopped, why_over
+from mxnet_operator.readers.training_log import TrainingLog
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 _POD_NAME: Final = "POD_NAME"
 """Environment variable with the name of the step's pod."""
+_PROGRESS_FILE: Final = "ARGO_PROGRESS_FILE"
 _DEADLINE: Final = "ARGO_DEADLINE"
 """Environment variable with the time when Argo ends the step for the workflow's deadline; year 1 without one."""
+_ON_EXIT_LABEL: Final = "workflows.argoproj.io/on-exit"
+"""Label of the pods of a workflow's exit handler, which `argo stop` does not end."""
 _EARLY: Final = timedelta(seconds=5)
 """Tolerance: a pod may be stopped this much before its deadline, which has whole seconds."""
 
 
-async def why_unwanted(client: "Client", job: dict[str, Any], name: str) -> str:
+@dataclass
+class ProgressFile:
+    """File from which Argo's executor reads a step's progress: the epochs that have ended, of all, as `3/20`.
+
+    Args:
+        path: the file; None where this process is no step.
+    """
+
+    path: Path | None
+    _written: str = field(default="", init=False)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "ProgressFile":
+        """Return the file that Argo names in a container's environment."""
+        name = environment.get(_PROGRESS_FILE)
+        return cls(Path(name) if name else None)
+
+    def update(self, training: TrainingLog) -> None:
+        """Write the progress if it has changed and the number of epochs is known; Argo does without it."""
+        if self.path is None or not training.epochs_wanted or training.last is None:
+            return
+        text = f"{min(max(training.epochs_ended, 0), training.epochs_wanted)}/{training.epochs_wanted}"
+        if text != self._written:
+            self._written = text
+            with contextlib.suppress(OSError):
+                self.path.write_text(f"{text}\n", encoding="utf-8")
+
+
+async def why_unwanted(client: "Client", job: dict[str, Any], name: str, environment: Mapping[str, str]) -> str:
     """Return why the workflow of this name no longer needs its job, such as "is being deleted"; empty if it does.
+
+    A stopped workflow needs the jobs of its exit handler, among whose pods may be that of this `environment`.
 
     Raises:
         ApiError, ApiUnavailable: the request fails.
     """
-    return why_over(await client.find(WORKFLOWS.path(job["metadata"]["namespace"], name)), job)
+    namespace = job["metadata"]["namespace"]
+    workflow = await client.find(WORKFLOWS.path(namespace, name))
+    why = why_over(workflow, job)
+    if why or workflow is None or not is_stopped(workflow):
+        return why
+    pod = await _own_pod(client, namespace, environment) or {"metadata": {}}
+    return "" if _ON_EXIT_LABEL in (pod["metadata"].get("labels") or {}) else "is being shut down (Stop)"
 
 
 async def step_time_is_over(client: "Client", namespace: str, environment: Mapping[str, str]) -> bool:
@@ -34,9 +77,12 @@ async def step_time_is_over(client: "Client", namespace: str, environment: Mappi
     Raises:
         ApiError, ApiUnavailable: the request fails.
     """
+    return time_is_over(environment, await _own_pod(client, namespace, environment), datetime.now(UTC))
+
+
+async def _own_pod(client: "Client", namespace: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
     name = environment.get(_POD_NAME)
-    pod = await client.find(PODS.path(namespace, name)) if name else None
-    return time_is_over(environment, pod, datetime.now(UTC))
+    return await client.find(PODS.path(namespace, name)) if name else None
 
 
 def time_is_over(environment: Mapping[str, str], pod: dict[str, Any] | None, now: datetime) -> bool:

@@ -85,7 +85,8 @@ async def create_or_adopt(
     also where it is unknown whether the job was created: the request is repeated with the same name.
 
     Raises:
-        CommandError: the existing job belongs to another run, or finished with a different spec.mxReplicaSpecs.
+        CommandError: the existing job belongs to another run, or finished with a different spec.mxReplicaSpecs; or a
+            quota is exceeded (TRY_AGAIN).
         ApiError, ApiUnavailable: the server rejects the request, or is away for longer than `retry_timeout` s.
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
@@ -117,6 +118,12 @@ async def create_or_adopt(
             say(f"{found['kind']} {found['metadata']['name']} already exists and belongs to this run: following it")
             return found
         except (ApiUnavailable, ApiError) as error:
+            if isinstance(error, ApiError) and error.is_quota:
+                raise CommandError(
+                    f"the job can't be created now: {error}",
+                    hint="run the same command again once the quota has room",
+                    code=Exit.TRY_AGAIN,
+                ) from error
             await budget.bear(error)
 
 

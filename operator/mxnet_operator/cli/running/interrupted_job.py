@@ -98,7 +98,7 @@ async def part_as_step(client: "Client", record: Record, workflow: str, code: Ex
     why = ""
     try:
         async with asyncio.timeout(_GRACE):
-            if over := await why_unwanted(client, job, workflow):
+            if over := await why_unwanted(client, job, workflow, os.environ):
                 why = f"workflow {workflow} {over}"
             elif await step_time_is_over(client, job["metadata"]["namespace"], os.environ):
                 why, code = "the step's deadline has passed", Exit.TIMEOUT

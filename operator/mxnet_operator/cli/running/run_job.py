@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shlex
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -15,6 +16,7 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.argo_workflow import ProgressFile
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
@@ -201,8 +203,14 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         shown.job(job)
         shown.training.epochs_wanted = epochs_wanted(job)
         replica = options.replica or main_replica(job)
+        of_step = ProgressFile.of(os.environ if options.workflow is not None else {})
+
+        def on_line(line: str) -> None:
+            shown.log_line(line)
+            of_step.update(shown.training)
+
         follower = LogFollower(
-            client, job, replica, shown.log_line, on_wait=shown.waiting, retry_timeout=options.retry_timeout
+            client, job, replica, on_line, on_wait=shown.waiting, retry_timeout=options.retry_timeout
         )
         follower.start()
         try:

@@ -10,17 +10,25 @@ local states = {
   Failed = "Degraded"
 }
 
--- What keeps a job from running, in the controller's words: worth more than that it waits.
+-- What keeps a job from running, or is wrong while it runs: its message is worth more than the state's.
 local obstacles = {
+  Admitted = "False",
   PodsScheduled = "False",
   PodsStarted = "False",
   ReplicaFailure = "True",
+  PodsTerminating = "True",
+  ReplicasChangeIgnored = "True",
+  PriorityClassIgnored = "True",
+  FewerWorkers = "True",
   ReconcileError = "True",
-  Admitted = "False"
+  ServersExited = "True",
+  Stalled = "True",
+  SchedulerStillRunning = "True",
+  ExitCodeUnknown = "True"
 }
 
 -- A job that training-operator ended has no state, but the same conditions, the latest of which holds.
-local state, said, obstacle
+local state, said, obstacle, queue
 if obj.status ~= nil then
   local given = obj.status.state
   if given ~= "" then
@@ -33,14 +41,18 @@ if obj.status ~= nil then
       end
     elseif obstacles[condition.type] == condition.status then
       obstacle = condition.message
+      if condition.type == "Admitted" then
+        queue = condition.message
+      end
     end
   end
 end
 
 hs.status = states[state] or "Progressing"
-if hs.status == "Progressing" and obstacle ~= nil then
-  hs.message = obstacle
-else
-  hs.message = said or "Waiting for the controller"
+if hs.status == "Suspended" and not ((obj.spec or {}).runPolicy or {}).suspend then
+  obstacle = queue
+elseif hs.status ~= "Progressing" then
+  obstacle = nil
 end
+hs.message = obstacle or said or state or "Waiting for the controller"
 return hs

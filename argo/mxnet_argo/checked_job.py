@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from mxnet_argo.durations import seconds
 from mxnet_argo.inputs import parameters
-from mxnet_argo.job import MXJobSpec, job_manifest
-from mxnet_argo.job_name import check_prefix, example_name, job_name
-from mxnet_argo.manifest import blamed, leaves, render, sampled
-from mxnet_argo.values import Value, parsed, word
-from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, PARTS, whole_job
+from mxnet_argo.job import MXJobSpec, check_prefix, example_name, job_manifest, job_name
+from mxnet_argo.manifest_input import AS_JSON, NEEDS_V1, PARTS, whole_job
+from mxnet_argo.refusals import seconds
+from mxnet_argo.rendering import blamed, leaves, render, sampled
+from mxnet_argo.values import Value, parsed, switch, word
 from mxnet_operator.api import names
 from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.formats.v1 import V1
@@ -46,8 +45,20 @@ _OBJECTS: Final = (
 """Parts of a manifest that a step adds to, or looks into, before validation sees it."""
 
 
+@dataclass(kw_only=True)
+class JobTemplate:
+    """Fields of a template that is a job, whether Argo's poller follows it or our own command line."""
+
+    spec: MXJobSpec | None = None
+    manifest: Mapping[str, Any] | Value | None = None
+    prefix: str | None = None
+    deadline: timedelta | int | Value | None = None
+    delete_with_workflow: bool | Value | None = None
+    allow_unknown_fields: bool | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
-class TemplateJob:
+class CheckedJob:
     """Job of a template, as far as the template knows it.
 
     Args:
@@ -57,7 +68,7 @@ class TemplateJob:
         prefix: what its name begins with; None: the template's name.
         deadline: seconds for which it may be active, where the manifest doesn't say.
         timeout: of the template; a job that may be active for longer than that is of no use to it.
-        delete_with_workflow: whether the controller deletes it when the workflow ends; or text of an input, "true".
+        delete_with_workflow: whether the controller deletes it when the workflow ends; or text, "true" or "false".
         inputs: the template's.
         allow_unknown_fields: whether fields that this release doesn't know are taken.
     """
@@ -73,7 +84,7 @@ class TemplateJob:
     allow_unknown_fields: bool = False
 
     @classmethod
-    def of(cls, template: Any) -> "TemplateJob":
+    def of(cls, template: Any) -> "CheckedJob":
         """Return what an `MXJobStep` or `MXJobRunner` says of its job, by fields of the same names."""
         return cls(
             template=template.name or "",
@@ -101,7 +112,7 @@ class TemplateJob:
             policy["activeDeadlineSeconds"] = self._deadline()
         if self.delete_with_workflow:
             metadata = given["metadata"] = dict(given.get("metadata") or {})
-            asked = "true" if self.delete_with_workflow is True else self.delete_with_workflow
+            asked = "true" if self.delete_with_workflow is True else switch(self.delete_with_workflow)
             own = {names.DELETE_WITH_WORKFLOW_ANNOTATION: asked}
             metadata["annotations"] = {**(metadata.get("annotations") or {}), **own}
         self._check(given)
@@ -319,4 +330,4 @@ def _named(problem: FieldError, inputs: Mapping[str, Sequence[str]]) -> str:
     return f"input {', '.join(of)}: {problem.message}" if of else problem.message
 
 
-__all__ = ["TemplateJob"]
+__all__ = ["CheckedJob", "JobTemplate"]

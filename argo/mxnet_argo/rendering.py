@@ -1,6 +1,8 @@
 """An MXJob's manifest as the text of a resource template: YAML, with Argo's tags where values are filled in."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +11,9 @@ from mxnet_operator.api.manifest_text import dump
 
 _TAG = "{{"
 _DOLLAR = "$"
+_TOKEN = re.compile(r"(?P<key>[^\s:]*:? )(?P<token>mxnet-argo-value-[0-9]+-)")
+_LONG = 100
+"""Characters of a tag that is written once in a manifest."""
 
 
 def render(manifest: Mapping[str, Any]) -> str:
@@ -28,14 +33,30 @@ def render(manifest: Mapping[str, Any]) -> str:
     def written(value: Value | str) -> str:
         if isinstance(value, str) and _DOLLAR not in value:
             return value
-        token = f"mxnet-argo-value-{len(tags)}-"
+        token = f"mxnet-argo-value-{len(tags)}-"  # as _TOKEN has it
         tags[token] = value.tag if isinstance(value, Value) else literal_json(value)
         return token
 
-    text = dump(_mapped(manifest, written), width=10_000)
-    for token, tag in tags.items():
-        text = text.replace(token, tag)
-    return text
+    return _with_anchors(dump(_mapped(manifest, written), width=10_000), tags)
+
+
+def _with_anchors(text: str, tags: Mapping[str, str]) -> str:
+    """Return the YAML with tags for tokens: a long one once, under an anchor, and then by its alias."""
+    times = Counter(tags.values())
+    anchors: dict[str, str] = {}
+
+    def filled_in(found: re.Match[str]) -> str:
+        tag = tags[found["token"]]
+        if times[tag] == 1 or len(tag) < _LONG:
+            return f"{found['key']}{tag}"
+        if tag in anchors:
+            return f"{found['key']}*{anchors[tag]}"
+        word = re.sub("[^A-Za-z0-9]", "", found["key"]) or "item"
+        taken = sum(name.rstrip("0123456789") == word for name in anchors.values())
+        anchors[tag] = f"{word}{taken + 1}" if taken else word
+        return f"{found['key']}&{anchors[tag]} {tag}"
+
+    return _TOKEN.sub(filled_in, text)
 
 
 def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str], given: Collection[str] = ()) -> dict[str, Any]:

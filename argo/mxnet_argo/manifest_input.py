@@ -1,15 +1,14 @@
 """A job whose whole manifest is an input of its template: JSON, of which Argo takes what is the author's to say.
 
-What `TemplateJob` rejects when a workflow is built is known only once it runs: so it becomes the job's name, which the
+What `CheckedJob` rejects when a workflow is built is known only once it runs: so it becomes the job's name, which the
 API server rejects in a message that has it. `sprig.fail` would do for Argo, which then tries ten times.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-from mxnet_argo.job import WORKFLOW_UID_LABEL
-from mxnet_argo.job_name import PREFIX, hashed
-from mxnet_argo.manifest import render
+from mxnet_argo.job import PREFIX, WORKFLOW_UID_LABEL, hashed
+from mxnet_argo.rendering import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
@@ -38,7 +37,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
         manifest: the input that has it, by `data()`.
         prefix: what the name begins with, where the manifest has none.
         deadline: seconds for which it may be active, where the manifest doesn't say.
-        asked: whether the controller deletes it with its workflow, "true".
+        asked: whether the controller deletes it with its workflow, "true" or "false".
     """
     text = manifest.expression
     seconds = f"{deadline}"
@@ -69,8 +68,9 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",
             ": not ((meta.namespace ?? '') in ['', workflow.namespace])",
             f"? 'the namespace is that of the workflow: leave it out of the manifest, or name it: {AS_JSON}'",
-            ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set"
-            " it again' : '';",
+            ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set it again'",
+            f": not ({asked.expression} in ['true', 'false']) ? '{', '.join(sorted(asked.parameters))}",
+            f"is neither true nor false: ' + {asked.expression} : '';",
         )
     )
 

@@ -1,13 +1,19 @@
-"""Conditions of resource templates as Argo takes them, checked before a workflow is submitted.
+"""Refusals of what Argo would reject too late, or would understand otherwise than it reads.
 
 Argo parses a condition only after it has made the object: one that it can't read leaves an orphan behind, and its own
 lint says nothing (`docs/facts/argo.md`, conditions).
 """
 
+import math
 import re
-from typing import Final
+from typing import Any, Final
 
+from hera.workflows import Artifact
+from hera.workflows.models import Artifact as ModelArtifact
+
+from mxnet_argo.inputs import as_list
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
+from mxnet_operator.readers.durations import seconds_of
 
 OVER: Final = "status.state in (Succeeded,Failed)"
 """What a step waits for; its outputs then tell one from the other."""
@@ -24,6 +30,14 @@ _BETWEEN: Final = re.compile(r",(?![^(]*\))")
 """The comma between two requirements, which is none between the values of one."""
 _OF_EVERY_END: Final = (_STATE, "status.completionTime")
 """Fields that every job has that is over."""
+_PLACEMENT: Final = {
+    "affinity": "affinity",
+    "node_selector": "node_selector",
+    "priority_class_name": "pod_priority_class_name",
+    "scheduler_name": "scheduler_name",
+    "tolerations": "tolerations",
+}
+"""Each field of a template and of an MXJobSpec, and what a Workflow calls it."""
 
 
 def check_condition(field: str, condition: str) -> None:
@@ -73,4 +87,48 @@ def _field(condition: str) -> str | None:
     return found["field"] if found is not None else None
 
 
-__all__ = ["OVER", "check_condition", "failure_condition"]
+def seconds(timeout: str | None) -> int | None:
+    """Return the seconds of `2h`, `1h30m` or `90s`, rounded up; None without a limit, or where a tag of Argo's says it.
+
+    Raises:
+        ValueError: Argo can't read it, which it finds out only when the workflow is submitted.
+    """
+    if timeout is None or "{{" in timeout:
+        return None
+    try:
+        return math.ceil(seconds_of(timeout, plain=False))
+    except ValueError:
+        raise ValueError(f"timeout: Argo can't read {timeout!r}: write 90s, 30m or 1h30m") from None
+
+
+def refuse_placement(template: Any) -> None:
+    """Reject nodes for a step's own pod: who writes them there means the training's.
+
+    Raises:
+        ValueError: with where the job takes them, and where Argo's pods do.
+    """
+    for field, of_workflow in _PLACEMENT.items():
+        if getattr(template, field, None):
+            raise ValueError(
+                f"{template.name}: {field} would place the pod that waits, not the job's: give it as"
+                f" MXJobSpec({field}=...), beside a manifest, too; or, for all pods of Argo's, as"
+                f" Workflow({of_workflow}=...)"
+            )
+
+
+def refuse_artifacts(template: str, *given: Any) -> None:
+    """Reject artifacts among the inputs or outputs of a step that is a job.
+
+    Raises:
+        ValueError: with what reaches the job's pods.
+    """
+    for each in (one for some in given for one in as_list(some)):
+        if isinstance(each, Artifact | ModelArtifact):
+            raise ValueError(  # noqa: TRY004 - as every refusal
+                f"{template}: artifact {each.name}: Argo loads and saves artifacts in its own pods, not in the job's:"
+                " keep the files in a PersistentVolumeClaim, which other steps mount, too:"
+                ' MXJobSpec(volumes=[ExistingVolume(claim_name="data", mount_path="/data")])'
+            )
+
+
+__all__ = ["OVER", "check_condition", "failure_condition", "refuse_artifacts", "refuse_placement", "seconds"]
