@@ -1,4 +1,4 @@
-"""Figures in single log lines of MXNet scripts: `Module.fit`, the Speedometer, Gluon scripts, Sockeye, GluonCV, GluonNLP.
+"""Figures in single log lines of MXNet scripts: of `Module.fit`, the Speedometer, Gluon, Sockeye, GluonCV and GluonNLP.
 
 All spellings share a position (an epoch, a checkpoint, an iteration; perhaps a batch within it) and, mostly after it,
 pairs of a name and a number. tests/unit/readers/test_figures.py lists the lines of public scripts that are read.
@@ -53,6 +53,8 @@ _POSITIONS: Final = tuple(
         (rf"(?<!best )\b(?:iteration|iter|step)\s?[:=#]?\s?\[?{_N}\]?(?![\w/]|\.\d)", "iteration"),
     )
 )
+_ANY: Final = re.compile(r"epoch|checkpoint|iter|step|\]\s?\[|^\s*\d+/\d", re.IGNORECASE)
+"""What every line with figures has somewhere: most lines of a log are told apart by it."""
 _ALONE: Final = re.compile(rf"\s*epoch:?\s{_N}\s*", re.IGNORECASE)
 _BAR: Final = re.compile(r"\s*(?P<batch>\d{1,9})/\d{1,9} \[(?P<bar>[=>.]{5,99})\]")
 """Keras' line of figures, after a line with nothing but the epoch."""
@@ -100,6 +102,7 @@ _NO_FIGURES: Final = frozenset(
     | {"lr", "learning rate", "beta learning rate", "wd", "gnorm"}
 )
 """Counters and settings."""
+_LONGEST_LINE: Final = 4096
 _LONGEST: Final = 1000
 """Characters of a line that are read after its position, or before one at its end."""
 
@@ -123,7 +126,8 @@ def read_line(line: str, alone: int | None = None) -> Figures | None:
         line: Line of a log.
         alone: Epoch of the newest line that had nothing else, by `epoch_alone`: Keras' bars of figures follow it.
     """
-    if _ARGUMENTS.search(line):
+    line = line[:_LONGEST_LINE]
+    if not _ANY.search(line) or _ARGUMENTS.search(line):
         return None
     if alone is not None and (bar := _BAR.match(line)):
         values = dict(_pairs(line[bar.end() : bar.end() + _LONGEST], "", anchored=False))

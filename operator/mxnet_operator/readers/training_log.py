@@ -1,5 +1,6 @@
 """Progress of a training, gathered from the lines of its log: position, figures, time left, and what is wrong."""
 
+import itertools
 import math
 import re
 import statistics
@@ -286,7 +287,7 @@ class TrainingLog:
         if not course or not course.whole:
             return {}
         numbers = sorted(course.whole)
-        step = math.gcd(*(later - earlier for earlier, later in zip(numbers, numbers[1:], strict=False))) or 1
+        step = math.gcd(*(later - earlier for earlier, later in itertools.pairwise(numbers))) or 1
         every = step * math.ceil((numbers[-1] - numbers[0] + 1) / step / _MOST_POINTS)
         points = range(numbers[-1], numbers[0] - 1, -every)[::-1]
         series = {_key(name): [values.get(point) for point in points] for name, values in courses.items()}

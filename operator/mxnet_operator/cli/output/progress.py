@@ -52,7 +52,7 @@ def training_text(log: TrainingLog) -> str:
 
 
 def epoch_text(log: TrainingLog, epoch: int) -> str:
-    """Format an epoch's figures, if it has any: `epoch 3 of 10  1234 samples/s  Train-accuracy 0.97  about 3m7s left`."""
+    """Format an epoch's figures, if any: `epoch 3 of 10  1234 samples/s  Train-accuracy 0.97  about 3m7s left`."""
     figures = _figures(log, epoch)
     return "  ".join(filter(None, [log.of_all(epoch, log.unit), *figures, log.time_left()])) if figures else ""
 
