@@ -19,7 +19,8 @@ _COLUMNS: Final = (
     {"name": "Duration", "type": "string", "jsonPath": ".status.duration"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     {"name": "Started", "type": "date", "jsonPath": ".status.startTime", "priority": 1},
-    {"name": "Progress", "type": "string", "jsonPath": ".status.progress", "priority": 1},
+    {"name": "Epoch", "type": "integer", "jsonPath": ".status.training.epoch", "priority": 1},
+    {"name": "Percent", "type": "integer", "jsonPath": ".status.training.progressPercentage", "priority": 1},
     {"name": "Form", "type": "string", "jsonPath": ".status.form", "priority": 1},
 )
 """Columns of `kubectl get` for every kind; those with a priority are shown with `-o wide` only."""

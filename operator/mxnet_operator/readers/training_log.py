@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api.storable import storable
+from mxnet_operator.api.types import Metric, SlowWorker, StalledWorker, TrainingStatus
 from mxnet_operator.readers.durations import short
 from mxnet_operator.readers.log_figures import (
     EPOCH,
@@ -22,13 +23,15 @@ from mxnet_operator.readers.log_figures import (
     rank_in,
     read_line,
 )
-from mxnet_operator.readers.worker_logs import stall_in
+from mxnet_operator.readers.worker_logs import slow_text, stall_in
 
 _EPOCHS_OPTION: Final = re.compile(r"(?:^|\s)--(?:(?:num|nb|n|max|total)[-_]?)?epochs?[\s=]+(\d{1,9})(?=[\s'\";]|$)")
 _FLAT_EPOCHS: Final = 5
 _FLAT_RANGE: Final = 0.02
 _FLAT_BELOW: Final = 0.5
 _MOST_NAMES: Final = 50
+_LONGEST_NAME: Final = 64
+_MOST_WARNINGS: Final = 10
 _MOST_POINTS: Final = 1000
 """Maximum number of values of a figure in a history, and half of what is kept of one."""
 
@@ -125,7 +128,9 @@ class TrainingLog:
         """Number of epochs that the training is to have, where somebody has said."""
         self.stall = ""
         """Where the worker stands still, if its newest line says so; where all workers do, once they were compared."""
-        self.slow = ""
+        self.stalled: tuple[StalledWorker, ...] = ()
+        """Where each worker stands, once they were compared and one stands still."""
+        self.slow_workers: tuple[SlowWorker, ...] = ()
         """Which workers are slower than the others, once they were compared."""
         self.first_epoch: int | None = None
         """Lowest epoch that is known: from 1 on, many scripts count, from 0 on MXNet."""
@@ -140,8 +145,13 @@ class TrainingLog:
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with the figures so far, each said once, in the order of the log."""
+        """What is wrong with the figures, and with workers: each said once, in the order of the log."""
         return [*(each.text for each in self._warnings.values()), *filter(None, [self.slow])]
+
+    @property
+    def slow(self) -> str:
+        """Sentence about the workers that are slower than the others."""
+        return slow_text(self.slow_workers)
 
     @property
     def unit(self) -> str:
@@ -174,6 +184,24 @@ class TrainingLog:
         """Return the position and the warnings, as far as there are any."""
         return [each for each in (self.where(), *self.warnings) if each]
 
+    def status(self) -> TrainingStatus:
+        """Return what the log says as `status.training` has it, without the time of the reading."""
+        course, epochs, left = self._courses.get(EPOCH), self.epochs_wanted, self.seconds_left()
+        ended = self.epochs_ended()
+        newest = {_key(name): list(values.values())[-1] for name, values in self.courses().items()}
+        if course is not None and (speeds := next(filter(None, reversed(course.speeds.values())), None)):
+            newest["samples_per_second"] = sum(speeds) / len(speeds)
+        return TrainingStatus(
+            epoch=course.last if course else None,
+            epochs=epochs,
+            progress_percentage=None if ended is None or not epochs else max(0, min(100 * ended // epochs, 100)),
+            estimated_remaining_seconds=None if left is None else min(round(left), 2**31 - 1),
+            metrics=tuple(Metric(name=name[:_LONGEST_NAME], value=f"{value:.6g}") for name, value in newest.items()),
+            warnings=tuple(each.text for each in self._warnings.values())[:_MOST_WARNINGS],
+            slow_workers=self.slow_workers,
+            stalled=self.stalled,
+        )
+
     def epochs_ended(self) -> int | None:
         """Return how many epochs have ended; None where that isn't known."""
         course = self._courses.get(EPOCH)
@@ -200,7 +228,7 @@ class TrainingLog:
 
     def take(self, line: str) -> bool:
         """Read a line; return whether it had figures."""
-        self.stall = stall_in(line)
+        self.stall, self.stalled = stall_in(line), ()
         self.rank = rank_in(line) if self.rank is None else self.rank
         found = read_line(line, self._alone)
         if found is None:
@@ -236,11 +264,14 @@ class TrainingLog:
         return [each for each in self.warnings if each not in known]
 
     def _warn(self, course: _Course, number: int, name: str, value: float) -> None:
+        diverged, flat = f"{name} diverged", f"{name} flat"
         if storable(value) is None:
             unit = next(unit for unit, each in self._courses.items() if each is course)
             text = f"{name} is {value} in {unit} {number}: the training has diverged."
-            self._warnings.setdefault(f"{name} diverged", TrainingWarning(number, text))
-        elif name.endswith("accuracy"):
+            self._warnings.setdefault(diverged, TrainingWarning(number, text))
+            return
+        self._warnings.pop(diverged, None)
+        if name.endswith("accuracy"):
             values = [figures[name] for figures in map(course.figures, course.whole) if name in figures]
             low, high = min(values, default=0.0), max(values, default=0.0)
             if len(values) >= _FLAT_EPOCHS and high < _FLAT_BELOW and high - low < _FLAT_RANGE:
@@ -248,7 +279,9 @@ class TrainingLog:
                     f"{name} has stayed at {low:.3g} to {high:.3g} for {len(values)} epochs: the model does not"
                     " learn so far. Check the learning rate and the labels."
                 )
-                self._warnings.setdefault(f"{name} flat", TrainingWarning(number, text))
+                self._warnings.setdefault(flat, TrainingWarning(number, text))
+            else:
+                self._warnings.pop(flat, None)
 
     def figures(self, epoch: int) -> dict[str, float]:
         """Return the figures of an epoch by their names in the log (`Validation-accuracy`); empty before its end."""
