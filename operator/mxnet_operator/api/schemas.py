@@ -15,7 +15,6 @@ from mxnet_operator.api.rules import Sentence
 from mxnet_operator.api.structural import Schema
 from mxnet_operator.api.types import POD_TEMPLATE, MXJob
 
-
 _UNTYPED: Final[Schema] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 

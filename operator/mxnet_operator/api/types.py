@@ -305,7 +305,7 @@ class StalledWorker(ApiStruct, frozen=True, kw_only=True):
 
     name: Annotated[str, Meta(description="name is the replica, such as worker-0.", max_length=64)]
     seconds: Annotated[Int32, Meta(description="seconds is the time without CPU use and output.")] = 0
-    place: Annotated[str, Meta(description="place is the file and line, such as train.py:11.", max_length=512)] = ""
+    place: Annotated[str, Meta(description="place is the file and line, such as train.py:11.", max_length=128)] = ""
     function: Annotated[str, Meta(description="function is the Python function there.", max_length=128)] = ""
     in_mxnet: Annotated[
         bool, Meta(description="inMxnet says that MXNet waits in the function: another worker is the likely cause.")

@@ -29,7 +29,11 @@ _EPOCHS_OPTION: Final = re.compile(r"(?:^|\s)--(?:(?:num|nb|n|max|total)[-_]?)?e
 _FLAT_EPOCHS: Final = 5
 _FLAT_RANGE: Final = 0.02
 _FLAT_BELOW: Final = 0.5
+_STACK: Final = ('  File "', "    ")
+"""Beginnings of the lines of a Python stack."""
+_MOST_FRAMES: Final = 60
 _MOST_NAMES: Final = 50
+_MOST_METRICS: Final = 32
 _LONGEST_NAME: Final = 64
 _MOST_WARNINGS: Final = 10
 _MOST_POINTS: Final = 1000
@@ -128,6 +132,8 @@ class TrainingLog:
         """Number of epochs that the training is to have, where somebody has said."""
         self.stall = ""
         """Where the worker stands still, if its newest line says so; where all workers do, once they were compared."""
+        self.stack: list[str] = []
+        """Python stack with which the worker's newest line says that it stands still."""
         self.stalled: tuple[StalledWorker, ...] = ()
         """Where each worker stands, once they were compared and one stands still."""
         self.slow_workers: tuple[SlowWorker, ...] = ()
@@ -140,6 +146,7 @@ class TrainingLog:
         self._warnings: dict[str, TrainingWarning] = {}
         self._begun: dict[int, float] = {}
         """Times at which the first lines of epochs came."""
+        self._frames: list[str] = []
         self._alone: int | None = None
         """Epoch that the newest line without figures named."""
 
@@ -196,7 +203,10 @@ class TrainingLog:
             epochs=epochs,
             progress_percentage=None if ended is None or not epochs else max(0, min(100 * ended // epochs, 100)),
             estimated_remaining_seconds=None if left is None else min(round(left), 2**31 - 1),
-            metrics=tuple(Metric(name=name[:_LONGEST_NAME], value=f"{value:.6g}") for name, value in newest.items()),
+            metrics=tuple(
+                Metric(name=name[:_LONGEST_NAME], value=f"{value:.6g}")
+                for name, value in list(newest.items())[:_MOST_METRICS]
+            ),
             warnings=tuple(each.text for each in self._warnings.values())[:_MOST_WARNINGS],
             slow_workers=self.slow_workers,
             stalled=self.stalled,
@@ -229,6 +239,8 @@ class TrainingLog:
     def take(self, line: str) -> bool:
         """Read a line; return whether it had figures."""
         self.stall, self.stalled = stall_in(line), ()
+        self.stack = self._frames if self.stall else []
+        self._frames = [*self._frames, line.rstrip()][-_MOST_FRAMES:] if line.startswith(_STACK) else []
         self.rank = rank_in(line) if self.rank is None else self.rank
         found = read_line(line, self._alone)
         if found is None:

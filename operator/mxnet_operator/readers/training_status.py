@@ -18,6 +18,12 @@ def training_of(job: dict[str, Any]) -> TrainingStatus | None:
         return None
 
 
+def status_summary(job: dict[str, Any]) -> list[str]:
+    """Return what a job's status says of its training, in words; of an ended job, how far it was seen to be."""
+    found = training_of(job)
+    return [] if found is None else summary(found)
+
+
 def at_the_end(training: TrainingStatus | None) -> TrainingStatus | None:
     """Return what stays of a training when its job ends: how far it was seen to be, its figures and its warnings.
 

@@ -18,7 +18,7 @@ _PLACE: Final = re.compile(
 MOST_WORKERS: Final = 16
 """Maximum number of workers of a job whose logs are read to compare them: the first ones."""
 _MOST_NAMES: Final = 4
-_LONGEST_PLACE: Final = 512
+_LONGEST_PLACE: Final = 128
 _LONGEST_FUNCTION: Final = 128
 _SLOW: Final = 70
 """Percent of the median speed below which a worker is slow."""
@@ -49,7 +49,7 @@ def _stalled(worker: str, stall: str) -> StalledWorker:
 
 
 def gang_stall(stalls: Mapping[str, str]) -> str:
-    """Return in one sentence where all workers stand, by the `stall_in` of each one's last line; empty where none does."""
+    """Return in one sentence where all workers stand, by the `stall_in` of each one's last line."""
     return stall_text(stalled_workers(stalls))
 
 

@@ -1,7 +1,10 @@
 """Progress of a job: redrawn lines on a terminal, one line per change in a pipe."""
 
+import contextlib
+import os
 import re
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
@@ -146,6 +149,26 @@ def progress(*, show_log: bool) -> Progress:
     return PlainProgress(console, show_log=show_log)
 
 
+class ArgoProgress:
+    """Progress of a step in an Argo Workflow: Argo shows what its file says, such as `3/10` epochs."""
+
+    def __init__(self, file: str) -> None:
+        """Create one that writes to the file that Argo names; to none outside of Argo."""
+        self._file = file
+        self._written = ""
+
+    def write(self, training: TrainingLog) -> None:
+        """Write how many epochs have ended, if that is known and new; a file that can't be written is left."""
+        ended, epochs = training.epochs_ended(), training.epochs_wanted
+        if not self._file or ended is None or not epochs:
+            return
+        text = f"{max(0, min(ended, epochs))}/{epochs}"
+        if text != self._written:
+            self._written = text
+            with contextlib.suppress(OSError):
+                Path(self._file).write_text(text, encoding="utf-8")
+
+
 class PlainProgress:
     """Progress in plain lines: one on stderr per change of state or replica counts, log lines to stdout.
 
@@ -160,6 +183,7 @@ class PlainProgress:
         self._last = ""
         self._waits = _Waits()
         self.training = TrainingLog(time.monotonic)
+        self._argo = ArgoProgress(os.environ.get("ARGO_PROGRESS_FILE", ""))
         self._start = time.monotonic()
 
     def job(self, job: dict[str, Any]) -> None:
@@ -179,6 +203,7 @@ class PlainProgress:
         before = self.training.position
         for warning in self.training.new_warnings(line):
             self.note(warning)
+        self._argo.write(self.training)
         if self._show_log:
             write_log(line)
         elif before is not None and before != self.training.position:

@@ -11,7 +11,6 @@ from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.readers.worker_logs import stall_text
 
-
 _ALL: Final = 100
 """Percent."""
 
