@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import Stats
 
 from mxnet_operator.api.storable import storable
+from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.training_status import training_of
 
 _MOST_EPOCHS: Final = 1000
 
@@ -30,6 +32,23 @@ class Metrics:
         self._tags = dict(tags)
         self._warn = warn
         self._log = TrainingLog()
+        self._training: TrainingStatus | None = None
+
+    def status(self, job: Mapping[str, Any]) -> None:
+        """Send what the job's status says of the training, where it is new."""
+        training = training_of(job)
+        if training is None or training == self._training:
+            return
+        self._training = training
+        gauges = {
+            "progress_percentage": training.progress_percentage,
+            "estimated_remaining_seconds": training.estimated_remaining_seconds,
+            "slow_workers": len(training.slow_workers),
+            "stalled_workers": sum(bool(worker.place) for worker in training.stalled),
+        }
+        for name, value in gauges.items():
+            if value is not None:
+                self._send(name, value)
 
     def read(self, line: str) -> None:
         """Take the figures from a log line, if it reports any; send those of an epoch, once a line has them."""

@@ -1,5 +1,6 @@
 """`status.training` in words, the same wherever a training is shown."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from mxnet_operator.readers.durations import short
 from mxnet_operator.readers.worker_logs import slow_text, stall_text
 
 
-def training_of(job: dict[str, Any]) -> TrainingStatus | None:
+def training_of(job: Mapping[str, Any]) -> TrainingStatus | None:
     """Return what a job's status says of its training; None where it says nothing."""
     found = (job.get("status") or {}).get("training")
     try:

@@ -53,6 +53,20 @@ def test_a_restart_drops_the_figures_of_the_epochs_that_are_trained_again(gauges
     assert read(warnings, *lines).history() == {"loss": [[0, 0.1], [1, 0.2]]}
 
 
+def test_what_the_status_says_of_a_training_is_sent_once(gauges, warnings):
+    metrics = read(warnings)
+    stalled = [{"name": "worker-0", "seconds": 300, "place": "a.py:1"}, {"name": "worker-1"}]
+    job = {"status": {"training": {"progressPercentage": 70, "estimatedRemainingSeconds": 9, "stalled": stalled}}}
+    for each in ({}, job, job):
+        metrics.status(each)
+    assert [sent for sent in gauges if sent[0].count(".") == 1] == [
+        ("mxnet_job.progress_percentage", 70),
+        ("mxnet_job.estimated_remaining_seconds", 9),
+        ("mxnet_job.slow_workers", 0),
+        ("mxnet_job.stalled_workers", 1),
+    ]
+
+
 def test_a_name_of_any_length_is_no_figure(gauges, warnings):
     assert read(warnings, f"Epoch[0] {'x' * 101}=1", f"Epoch[0] {'y' * 100}=1").history() == {"y" * 100: [[0, 1.0]]}
 
