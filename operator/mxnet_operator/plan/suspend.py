@@ -19,9 +19,8 @@ from mxnet_operator.plan.state import JobState, Standing
 from mxnet_operator.plan.status import with_reports
 from mxnet_operator.plan.success import Success, success_is_known
 from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
-from mxnet_operator.readers.training_status import at_the_end
 
-_OF_A_RUN = (conditions.REPLICAS_CHANGE_IGNORED, conditions.PRIORITY_CLASS_IGNORED, conditions.FEWER_WORKERS)
+_OF_A_RUN = (conditions.REPLICAS_CHANGE_IGNORED, conditions.FEWER_WORKERS)
 
 
 def suspension(state: JobState) -> Reads | Effects | Success:
@@ -92,7 +91,6 @@ def _suspended(state: JobState) -> Reads | Effects:
         state=conditions.state_of(current),
         ready=f"0/{replicas_in(job)}",
         replica_statuses={},
-        training=at_the_end(status.training),
         first_attempt=status.restarts,
         restarting_pods=(),
         started_replicas={},
