@@ -123,6 +123,7 @@ class JobWatch:
                     if job is not None and job["metadata"]["uid"] == self._ref.uid:
                         self._states.report(job, self._log)
                         self._observe(job)
+                        self._logs.metrics.status(job)
                         await (self._logs.drain(pods) if pods else self._logs.poll(job))
                     if found is not None:
                         return self._event(found, job, pods)

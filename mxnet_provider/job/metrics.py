@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import Stats
 
 from mxnet_operator.api.storable import storable
-from mxnet_operator.readers.training_log import EpochMetric, TrainingLog, parse_epoch_line
+from mxnet_operator.api.types import TrainingStatus
+from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.training_status import training_of
 
-_MOST_NAMES: Final = 50
 _MOST_EPOCHS: Final = 1000
 
 History = dict[str, list[list[int | float | None]]]
@@ -30,33 +31,51 @@ class Metrics:
     def __init__(self, tags: Mapping[str, str], warn: Callable[[str], None]) -> None:
         self._tags = dict(tags)
         self._warn = warn
-        self._values: dict[str, dict[int, float | None]] = {}
         self._log = TrainingLog()
+        self._training: TrainingStatus | None = None
+
+    def status(self, job: Mapping[str, Any]) -> None:
+        """Send what the job's status says of the training, where it is new."""
+        training = training_of(job)
+        if training is None or training == self._training:
+            return
+        self._training = training
+        gauges = {
+            "progress_percentage": training.progress_percentage,
+            "estimated_remaining_seconds": training.estimated_remaining_seconds,
+            "slow_workers": len(training.slow_workers),
+            "stalled_workers": sum(bool(worker.place) for worker in training.stalled),
+        }
+        for name, value in gauges.items():
+            if value is not None:
+                self._send(name, value)
 
     def read(self, line: str) -> None:
-        """Take the figures from a log line, if it reports any."""
-        metrics = parse_epoch_line(line)
-        if not metrics:  # only figures of epochs are warned of
-            return
-        for metric in metrics:
-            self._take(metric)
+        """Take the figures from a log line, if it reports any; send those of an epoch, once a line has them."""
+        before = self._log.last
         for warning in self._log.new_warnings(line):
             self._warn(warning)
-
-    def _take(self, metric: EpochMetric) -> None:
-        if metric.name not in self._values and len(self._values) == _MOST_NAMES:
+        last = self._log.last
+        if last is None or last is before:
             return
-        course = self._values.setdefault(metric.name, {})
-        course[metric.epoch] = value = storable(metric.value)
-        if len(course) > _MOST_EPOCHS:
-            del course[min(course)]
-        if value is not None:
-            self._send(metric.name, value)
-        self._send("epoch", metric.epoch)
+        if last.batch is None:
+            self._send_all(last.number, last.values)
+        elif before is not None and before.batch is not None and before.number < last.number:
+            # No line is about the whole epoch: what the last one within it said is its figure.
+            self._send_all(before.number, self._log.figures(before.number))
 
     def history(self) -> History:
         """Return the courses of all figures, as JSON."""
-        return {name: [[epoch, course[epoch]] for epoch in sorted(course)] for name, course in self._values.items()}
+        return {
+            name: [[epoch, storable(value)] for epoch, value in list(course.items())[-_MOST_EPOCHS:]]
+            for name, course in self._log.courses().items()
+        }
+
+    def _send_all(self, epoch: int, figures: Mapping[str, float]) -> None:
+        for name, value in figures.items():
+            if storable(value) is not None:
+                self._send(name, value)
+            self._send("epoch", epoch)
 
     def _send(self, name: str, value: float) -> None:
         """Send a gauge by a name with tags, as Airflow does, and for StatsD without tags by one with its owner."""

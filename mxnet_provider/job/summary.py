@@ -34,6 +34,7 @@ def summary(
         "message": terminal_message(job),
         "replicas": replicas.summary(pods),
         "result": _result(status.get("result"), pods, result_of),
+        "training": status.get("training"),
         "files": [*map(str, kept_volumes(job)), *_local_files(job, pods)],
     }
 

@@ -82,13 +82,15 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
     The returned value is small JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339),
     `duration_s`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
     `exit_code`, `outcome`: `unfinished`, `succeeded`, `failed` or `stopped`), `result`: what worker 0 wrote to its
-    `/dev/termination-log`, parsed if it is JSON, and `files`: the volumes that outlive the pods, such as
-    `claim models at /models`. The task's log names them at its end.
+    `/dev/termination-log`, parsed if it is JSON, `training`: the job's `status.training`, and `files`: the volumes that
+    outlive the pods, such as `claim models at /models`. The task's log names them at its end.
     The result comes from the job's status (from the pods where an older controller left none there); `replicas` are
     read from the pods: with `cleanPodPolicy: All` they may be gone by then. As soon as the job exists, its name,
     namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
     What the first of `log_replicas` prints as `Epoch[3] Validation-accuracy=0.98` becomes the XCom `metrics`
     (`{"Validation-accuracy": [[3, 0.98]]}`) and Airflow's gauges `mxnet_job.validation_accuracy` and `mxnet_job.epoch`.
+    `status.training` becomes the gauges `mxnet_job.progress_percentage`, `estimated_remaining_seconds`, `slow_workers`
+    and `stalled_workers`.
 
     Args:
         manifest: The MXJob: a dict, YAML text, or a `.yaml`, `.yml` or `.json` file: its name on the DAG's template

@@ -128,7 +128,7 @@ def test_a_job_s_page_names_its_slow_workers(local_cluster):
     eventually(lambda: local_cluster.mxjob("logs", "lame", "--replica", "all").stdout.count("begun") == 2)
     address = local_cluster.wait_for("lame", "Running")["status"]["url"]
     with contextlib.closing(events(f"{address}/changes?log=worker-0", browser())) as changes:
-        first(changes, lambda event, data: event == "part" and "worker-1 on node local (20)" in data[1])
+        first(changes, lambda event, data: event == "part" and "worker-1 on node local (20 %)" in data[1])
     local_cluster.mxjob("delete", "lame")
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mxnet_operator.api.validation import validate
-from mxnet_operator.readers.training_log import parse_epoch_line
+from mxnet_operator.readers.log_figures import read_line
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
 EPOCHS = 2
@@ -30,12 +30,12 @@ def run(python, folder, *arguments, **environment):
 
 
 def metrics_in(output):
-    return [metric for line in output.splitlines() for metric in parse_epoch_line(line)]
+    return [each for line in output.splitlines() if (each := read_line(line)) and each.batch is None]
 
 
 def epochs_in(output):
     """The epochs whose validation accuracy was printed, in order."""
-    return [metric.epoch for metric in metrics_in(output) if metric.name == "Validation-accuracy"]
+    return [each.number for each in metrics_in(output) if "Validation-accuracy" in each.values]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def checkpointed(trained, tmp_path):
 def test_the_usual_lines_of_mxnet_are_printed_for_each_epoch(trained):
     metrics = metrics_in(trained[1])
     for name in ("Train-accuracy", "Validation-accuracy", "Train-cross-entropy"):
-        assert [metric.epoch for metric in metrics if metric.name == name] == [0, 1]
+        assert [each.number for each in metrics if name in each.values] == [0, 1]
     assert "Epoch[1] Time cost=" in trained[1]
     assert "samples/sec\taccuracy=" in trained[1]
     assert "seed 42" in trained[1]

@@ -7,7 +7,7 @@ import pytest
 from cluster_fixtures import EXAMPLES
 from jobs import example_job
 
-from mxnet_operator.readers.training_log import parse_epoch_line, parse_speed_line
+from mxnet_operator.readers.log_figures import SPEED, read_line
 
 EXAMPLE = "image-classification"
 SHORT = ("--num-examples", "192", "--num-epochs", "2", "--disp-batches", "2")
@@ -36,11 +36,12 @@ def test_a_distributed_training_is_told_by_epoch_with_its_speed_and_metrics_and_
     epochs = [match.groups() for match in told if match]
     assert [epoch for epoch, _ in epochs] == ["0", "1"]
     log = cluster.log(f"{name}-worker-0").splitlines()
-    speeds = [speed for line in log if (speed := parse_speed_line(line))]
-    assert {(speed.epoch, speed.batch) for speed in speeds} == {(0, 2), (1, 2)}
-    assert all(set(speed.metrics) == {"accuracy", "cross-entropy"} for speed in speeds)
-    metrics = [metric for line in log for metric in parse_epoch_line(line) if metric.name == "Validation-accuracy"]
-    assert [f"{metric.value:.4g}" for metric in metrics] == [accuracy for _, accuracy in epochs]
+    found = [each for line in log if (each := read_line(line))]
+    batches = [each for each in found if each.batch is not None]
+    assert {(each.number, each.batch) for each in batches} == {(0, 2), (1, 2)}
+    assert all(set(each.values) == {SPEED, "accuracy", "cross-entropy"} for each in batches)
+    validated = [each.values["Validation-accuracy"] for each in found if "Validation-accuracy" in each.values]
+    assert [f"{value:.4g}" for value in validated] == [accuracy for _, accuracy in epochs]
     report = page.read_text()
     assert "Validation accuracy goes from" in report
     assert "The worker trained on" in report

@@ -7,7 +7,7 @@ import msgspec
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.rules import Rule, Sentence
-from mxnet_operator.api.schemas import job_schema
+from mxnet_operator.api.schemas import is_served, served_schema
 from mxnet_operator.api.structural import Schema
 
 NAME = MXJOB.name
@@ -19,7 +19,8 @@ _COLUMNS: Final = (
     {"name": "Duration", "type": "string", "jsonPath": ".status.duration"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     {"name": "Started", "type": "date", "jsonPath": ".status.startTime", "priority": 1},
-    {"name": "Progress", "type": "string", "jsonPath": ".status.progress", "priority": 1},
+    {"name": "Epoch", "type": "integer", "jsonPath": ".status.training.epoch", "priority": 1},
+    {"name": "Percent", "type": "integer", "jsonPath": ".status.training.progressPercentage", "priority": 1},
     {"name": "Form", "type": "string", "jsonPath": ".status.form", "priority": 1},
 )
 """Columns of `kubectl get` for every kind; those with a priority are shown with `-o wide` only."""
@@ -64,12 +65,14 @@ def version_schema(kind: Kind, version: str) -> Schema:
 
     The versions differ in one default: v1beta1's cleanPodPolicy is filled into what is written as v1beta1, as the old
     operator did (a sample of kubeflow/mxnet-operator shows it). It also marks such a job that comes back as v1.
-    Only the stored version describes its fields: a CRD with three copies is too large to apply
-    (docs/decisions/api.md).
+    Only the stored version describes its fields, and only v1 types its pod templates: with three copies, the CRD was
+    too large to apply (docs/decisions/api.md).
     """
-    schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
+    schema: Schema = msgspec.json.decode(msgspec.json.encode(served_schema(kind, version)))
     sentences: tuple[Sentence, ...] = (*definition_of(kind).rules, *definition_of(kind).transitions)
     for rule in sentences:
+        if not is_served(rule, kind, version):
+            continue
         node = schema
         for key in rule.at:
             if key == "*":

@@ -1,7 +1,7 @@
 """Structural schemas of the kinds, generated from the types."""
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -11,18 +11,46 @@ from mxnet_operator.api.formats.older_status import OlderStatus
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.pod_template import complete_schema as complete_template
 from mxnet_operator.api.pod_template import crd_schema
+from mxnet_operator.api.rules import Sentence
 from mxnet_operator.api.structural import Schema
 from mxnet_operator.api.types import POD_TEMPLATE, MXJob
+
+_UNTYPED: Final[Schema] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 @cache
 def job_schema(kind: Kind = MXJOB) -> Schema:
-    """Return the structural schema of a kind, the same in all its versions, without rules and versions' defaults.
+    """Return the structural schema of a kind with typed pod templates, without rules and versions' defaults.
 
     That of mxjobs.kubeflow.org holds the fields of all its formats: the rules say which may be combined.
     """
     schema: Schema = _with_templates(_without_templates(kind), crd_schema())
     return schema
+
+
+@cache
+def served_schema(kind: Kind, version: str) -> Schema:
+    """Return the structural schema of a version as a CRD has it: only the templates of v1's own format are typed.
+
+    With four copies of a template, the CRD was too large for `kubectl apply` (docs/decisions/api.md). The controller
+    checks the others, and says what is wrong by a condition.
+    """
+    bare = _without_templates(kind)
+    schema: Schema = _with_templates(bare, _UNTYPED)
+    for field, replicas in bare["properties"]["spec"]["properties"].items():
+        if types_templates(kind, version, field):
+            schema["properties"]["spec"]["properties"][field] = _with_templates(replicas, crd_schema())
+    return schema
+
+
+def types_templates(kind: Kind, version: str, replicas: str) -> bool:
+    """Whether the CRD types the pod templates below a field of the spec, such as `replicaSpecs`."""
+    return (kind, version, replicas) == (MXJOB, MXJOB.stored, "mxReplicaSpecs")
+
+
+def is_served(rule: Sentence, kind: Kind, version: str) -> bool:
+    """Whether a rule is part of a version's CRD: there, none can look into an untyped template."""
+    return "template" not in rule.at or types_templates(kind, version, rule.at[1])
 
 
 @cache

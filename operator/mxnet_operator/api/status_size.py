@@ -38,11 +38,14 @@ def says(stored: str, message: str) -> bool:
 
 
 def within_bounds(status: MXJobStatus) -> MXJobStatus:
-    """Return the status with its messages shortened where it would be too long, and its result if that doesn't suffice.
+    """Return the status with its parts shortened where it would be too long: training, messages, at last its result.
 
     Fields that a job continues from (replicas that are finished or being replaced) are never cut.
     """
     result = status.result
+    if status.training is not None and not _fits(status):
+        few = msgspec.structs.replace(status.training, metrics=(), warnings=(), slow_workers=(), stalled=())
+        status = msgspec.structs.replace(status, training=few)
     for message_limit, result_limit in zip(_SHORT_MESSAGES, _SHORT_RESULTS, strict=True):
         if _fits(status):
             return status

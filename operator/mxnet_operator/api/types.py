@@ -287,6 +287,61 @@ class ReplicaStatus(ApiStruct, frozen=True, kw_only=True):
     failed: Annotated[Int32, Meta(description="failed is the number of replicas that have failed.")] = 0
 
 
+class Metric(ApiStruct, frozen=True, kw_only=True):
+    """Metric is the newest value of one figure of a training."""
+
+    name: Annotated[str, Meta(description="name is the figure, such as validation_accuracy.", max_length=64)]
+    value: Annotated[str, Meta(description="value is its newest number, as text.", max_length=64)]
+
+
+class SlowWorker(ApiStruct, frozen=True, kw_only=True):
+    """SlowWorker is a worker below 70 % of the workers' median speed."""
+
+    name: Annotated[str, Meta(description="name is the replica, such as worker-0.", max_length=64)]
+    node: Annotated[str, Meta(description="node is where its pod runs.", max_length=253)] = ""
+    percent: Annotated[Int32, Meta(description="percent is its share of the median speed.")] = 0
+
+
+class StalledWorker(ApiStruct, frozen=True, kw_only=True):
+    """StalledWorker is where one worker of a stalled job stands; without a place, it writes lines or has ended."""
+
+    name: Annotated[str, Meta(description="name is the replica, such as worker-0.", max_length=64)]
+    seconds: Annotated[Int32, Meta(description="seconds is the time without CPU use and output.")] = 0
+    place: Annotated[str, Meta(description="place is the file and line, such as train.py:11.", max_length=128)] = ""
+    function: Annotated[str, Meta(description="function is the Python function there.", max_length=128)] = ""
+    in_mxnet: Annotated[
+        bool, Meta(description="inMxnet says that MXNet waits in the function: another worker is the likely cause.")
+    ] = False
+
+
+class TrainingStatus(ApiStruct, frozen=True, kw_only=True):
+    """TrainingStatus is what a job's logs say of its training; names that Kubeflow Trainer has mean the same there."""
+
+    epoch: Annotated[Int32 | None, Meta(description="epoch is the newest epoch, as the script numbers it.")] = None
+    epochs: Annotated[Int32 | None, Meta(description="epochs is how many the training is to have.")] = None
+    progress_percentage: Annotated[
+        Annotated[int, Meta(ge=0, le=100, extra_json_schema={"format": "int32"})] | None,
+        Meta(description="progressPercentage is the share of epochs that have ended."),
+    ] = None
+    estimated_remaining_seconds: Annotated[
+        Int32 | None, Meta(description="estimatedRemainingSeconds is the time left, as of lastUpdatedTime.")
+    ] = None
+    metrics: Annotated[tuple[Metric, ...], Meta(description="metrics is the newest value of each figure.")] = ()
+    warnings: Annotated[
+        tuple[str, ...],
+        Meta(description="warnings says what is wrong: a figure is NaN, an accuracy has not moved."),
+    ] = ()
+    slow_workers: Annotated[
+        tuple[SlowWorker, ...], Meta(description="slowWorkers lists workers that are slower than the others.")
+    ] = ()
+    stalled: Annotated[
+        tuple[StalledWorker, ...], Meta(description="stalled says where each worker stands, while the job is stalled.")
+    ] = ()
+    last_updated_time: Annotated[Timestamp | None, Meta(description="lastUpdatedTime is when the logs were read.")] = (
+        None
+    )
+
+
 class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     """MXJobStatus is the observed state of an MXJob."""
 
@@ -305,10 +360,10 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         str,
         Meta(description="duration is the time from startTime to the end of the job. Not in 1.8.1."),
     ] = ""
-    progress: Annotated[
-        str,
-        Meta(description="progress is where the training is, by a worker's log: epoch 7 of 10. Not in 1.8.1."),
-    ] = ""
+    training: Annotated[
+        TrainingStatus | None,
+        Meta(description="training is what the workers' logs say of the training. Not in 1.8.1."),
+    ] = None
     url: Annotated[str, Meta(description="url is the job's page.")] = ""
     conditions: Annotated[
         tuple[Condition, ...], Meta(description="conditions is the list of current conditions of the job.")

@@ -14,7 +14,7 @@ from mxnet_operator.api.metadata_rules import FIELDS, annotation_errors, label_e
 from mxnet_operator.api.pod_sources import source_errors
 from mxnet_operator.api.pod_template import metadata_schema
 from mxnet_operator.api.rules import Rule
-from mxnet_operator.api.schemas import complete_schema, job_schema
+from mxnet_operator.api.schemas import complete_schema, is_served, job_schema, served_schema
 from mxnet_operator.api.structural import FieldError, Schema, drop_nulls, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
@@ -45,10 +45,11 @@ def validate(manifest: Any, *, is_update: bool = False, is_stored: bool = False)
         return [
             FieldError("", "FieldValueTypeInvalid", "an MXJob is a mapping with apiVersion, kind, metadata and spec")
         ]
-    kind = _kind(manifest)
+    kind, version = _kind(manifest), _version(manifest)
     manifest = without_nulls(manifest)
-    errors = [*_header_errors(manifest), *structural_errors(job_schema(kind), manifest)]
-    rules = (rule for rule in definition_of(kind).rules if not (is_stored and rule.of_submission))
+    errors = [*_header_errors(manifest), *structural_errors(served_schema(kind, version), manifest)]
+    served = (rule for rule in definition_of(kind).rules if is_served(rule, kind, version))
+    rules = (rule for rule in served if not (is_stored and rule.of_submission))
     return [*_label_errors(manifest), *(errors or _broken(rules, manifest, is_update=is_update))]
 
 
@@ -71,17 +72,21 @@ def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
-    """Return what is wrong deep in a pod template, which the CRD's schema does not cover.
+    """Return what is wrong in a pod template that the CRD's schema and rules do not cover.
 
     That is what has the wrong type, or is missing; where there is nothing of that, variables and volumes of more than
     one source. The API server accepts such a job and rejects its pods.
     """
-    schema = complete_schema(_kind(manifest))
+    kind, version = _kind(manifest), _version(manifest)
+    schema = complete_schema(kind)
     copied = without_nulls(manifest)
     drop_nulls(schema, copied, defaulted=True)
-    return structural_errors(schema, copied) or [
-        error for path, template in _templates(copied) for error in source_errors(template.get("spec") or {}, path)
-    ]
+    unserved = (rule for rule in definition_of(kind).rules if not is_served(rule, kind, version))
+    return (
+        structural_errors(schema, copied)
+        or _broken(unserved, copied)
+        or [error for path, template in _templates(copied) for error in source_errors(template.get("spec") or {}, path)]
+    )
 
 
 def missing_fields(manifest: Any) -> list[FieldError]:
@@ -149,6 +154,13 @@ def _kind(manifest: dict[str, Any]) -> Kind:
     kind = manifest.get("kind")
     known = [each for each in kinds.ALL if kind is None or each.kind == kind] or list(kinds.ALL)
     return next((each for each in known if each.group == group), known[0])
+
+
+def _version(manifest: dict[str, Any]) -> str:
+    """Return the API version that a manifest is of; the stored one if it names none that is served."""
+    kind, api_version = _kind(manifest), manifest.get("apiVersion")
+    version = api_version.rpartition("/")[2] if isinstance(api_version, str) else ""
+    return version if version in kind.versions else kind.stored
 
 
 def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:

@@ -13,7 +13,7 @@ from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
 from mxnet_operator.api.structural import FieldError
-from mxnet_operator.api.validation import unknown_fields, validate
+from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.client.errors import (
     InvalidJobError,
     JobExistsError,
@@ -319,7 +319,7 @@ def _read(manifest: Manifest) -> dict[str, Any]:
     if (content.get("apiVersion"), content.get("kind")) in ((names.API_VERSION, names.KIND), (None, None)):
         return content
     named = {**content, "metadata": {"name": "job", **(content.get("metadata") or {})}}
-    if problems := validate(named):
+    if problems := submission_errors(named):
         raise InvalidJobError(problems)
     conversion = convert(named)
     return content if conversion is None else {**conversion.manifest, "metadata": content.get("metadata") or {}}

@@ -12,7 +12,7 @@ from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, read_pods, replicas
 from mxnet_operator.readers.pods import label_of
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
-from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, slow_workers
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, slow_workers, stall_text, stalled_workers
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -59,13 +59,15 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
     found = await asyncio.gather(*(_read(client, job, each, _LINES_OF_WORKERS) for each in workers))
     logs = {worker: log for worker, (log, _) in zip(workers, found, strict=True)}
     if logs:
-        training.stall = gang_stall({worker: log.stall for worker, log in logs.items()})
+        training.stalled = stalled_workers({worker: log.stall for worker, log in logs.items()})
+        training.stall = stall_text(training.stalled)
     speeds = {worker: speed for worker, log in logs.items() if (speed := log.usual_speed()) is not None}
-    training.slow = slow_workers(speeds, {})
-    if training.slow:
+    training.slow_workers = slow_workers(speeds, {})
+    if training.slow_workers:
         with contextlib.suppress(KubeError):
             pods = await read_pods(client, job)
-            training.slow = slow_workers(speeds, {label_of(pod): pod["spec"].get("nodeName", "") for pod in pods})
+            nodes = {label_of(pod): pod["spec"].get("nodeName", "") for pod in pods}
+            training.slow_workers = slow_workers(speeds, nodes)
     return logs
 
 

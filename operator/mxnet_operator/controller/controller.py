@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
+from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.client.resources import MXJOBS, parts_of, resource_of
 from mxnet_operator.controller.children import KINDS, ChildKind
 from mxnet_operator.controller.discovery import SYNC_SECONDS, Discovery
@@ -178,9 +179,9 @@ class Controller:
         """Count the cached jobs by namespace and state; the state is empty before the first status."""
         return Counter(record for jobs in self._jobs for record in jobs.states())
 
-    def epochs(self) -> dict[str, int]:
-        """Return the epochs that cached jobs are in, by `namespace/name`, as far as they are known."""
-        return dict(each for jobs in self._jobs for each in jobs.epochs())
+    def trainings(self) -> dict[str, TrainingStatus]:
+        """Return what the logs of running jobs say of their trainings, by `namespace/name`."""
+        return dict(each for jobs in self._jobs for each in jobs.trainings())
 
     @property
     def reflectors(self) -> Iterator[Reflector[Any]]:

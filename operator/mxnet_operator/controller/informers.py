@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import Kind
+from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import ChildKind
@@ -43,9 +44,9 @@ class WatchedJobs:
         """Return namespace and state of each cached job."""
         return ((job.key.partition("/")[0], job.state) for job in self._jobs())
 
-    def epochs(self) -> Iterator[tuple[str, int]]:
-        """Return key and epoch of each cached job whose training is known to be somewhere."""
-        return ((job.key, job.epoch) for job in self._jobs() if job.epoch is not None)
+    def trainings(self) -> Iterator[tuple[str, TrainingStatus]]:
+        """Return key and training of each cached job that runs and whose logs say something of it."""
+        return ((job.key, job.training) for job in self._jobs() if job.training is not None)
 
     @property
     def keys(self) -> list[str]:

@@ -1,6 +1,7 @@
 """Prometheus metrics of the controller: controller-runtime's and training-operator's names where they fit."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, disable_created_metrics
@@ -10,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from mxnet_operator.api import names
+from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 
@@ -47,7 +49,12 @@ _HELP: Final = {
     **{f"training_operator_jobs_{event.value}_total": f"Counts number of jobs {event.value}" for event in JobEvent},
     # this project's
     "mxnet_operator_cache_objects": "Current number of objects in the cache of a resource",
-    "mxnet_operator_job_epoch": "Epoch that a training is in, of jobs with status.progress",
+    "mxnet_operator_job_epoch": "Epoch that a training is in, of running jobs with status.training",
+    "mxnet_operator_job_estimated_remaining_seconds": "Estimated seconds until a training ends",
+    "mxnet_operator_job_metric": "Newest value of a figure of a training, such as validation_accuracy",
+    "mxnet_operator_job_progress_percentage": "Percentage of a training's epochs that have ended",
+    "mxnet_operator_job_slow_workers": "Number of a training's workers below 70 % of the median speed",
+    "mxnet_operator_job_stalled": "Whether a training is stalled: 1 while its workers use no CPU and write nothing",
     "mxnet_operator_job_start_seconds": "Seconds from the acceptance of a job until it ran for the first time",
     "mxnet_operator_jobs": "Current number of jobs by state; New has no status yet",
     "mxnet_operator_task_crashes_total": "Total number of controller tasks restarted after an unexpected exception",
@@ -174,10 +181,7 @@ class _Gauges(Collector):
         for (namespace, state), number in sorted(self._controller.jobs_by_state().items()):
             jobs.add_metric([namespace, state or "New"], number)
         yield jobs
-        epochs = _family("mxnet_operator_job_epoch", "job_namespace", "job_name")
-        for key, epoch in sorted(self._controller.epochs().items()):
-            epochs.add_metric(key.split("/"), epoch)
-        yield epochs
+        yield from _trainings(self._controller.trainings())
         labels = ("resource", "namespace")
         silence = _family("mxnet_operator_watch_last_event_seconds", *labels)
         sizes = _family("mxnet_operator_cache_objects", *labels)
@@ -187,6 +191,30 @@ class _Gauges(Collector):
             sizes.add_metric(where, len(reflector.cache))
         yield silence
         yield sizes
+
+
+def _trainings(trainings: Mapping[str, TrainingStatus]) -> Iterator[Metric]:
+    """Yield the gauges of the trainings of jobs, by `namespace/name`."""
+    job = ("job_namespace", "job_name")
+    values = _family("mxnet_operator_job_metric", *job, "metric")
+    gauges: dict[str, Callable[[TrainingStatus], int | None]] = {
+        "epoch": lambda each: each.epoch,
+        "progress_percentage": lambda each: each.progress_percentage,
+        "estimated_remaining_seconds": lambda each: each.estimated_remaining_seconds,
+        "slow_workers": lambda each: len(each.slow_workers),
+        "stalled": lambda each: bool(each.stalled),
+    }
+    for name, value_of in gauges.items():
+        family = _family(f"mxnet_operator_job_{name}", *job)
+        for key, training in sorted(trainings.items()):
+            if (value := value_of(training)) is not None:
+                family.add_metric(key.split("/"), value)
+        yield family
+    for key, training in sorted(trainings.items()):
+        for metric in training.metrics:
+            with contextlib.suppress(ValueError):
+                values.add_metric([*key.split("/"), metric.name], float(metric.value))
+    yield values
 
 
 def _family(metric: str, /, *labels: str) -> GaugeMetricFamily:

@@ -1,6 +1,5 @@
 """Projection from the watch stream to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
 
-import re
 import sys
 import zlib
 from datetime import datetime
@@ -9,7 +8,9 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.conditions import RUNNING
 from mxnet_operator.api.status_size import shortened
+from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.integrations.child_kinds import Child, project_metadata
 from mxnet_operator.plan import PodView, ServiceView
 from mxnet_operator.readers.durations import after
@@ -42,8 +43,8 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """JSON of the job, perhaps compressed, without unused fields; None for a job that is too large to be cached."""
     state: str = ""
     """Its `status.state`; empty before its first status."""
-    epoch: int | None = None
-    """Epoch of its `status.progress`."""
+    training: TrainingStatus | None = None
+    """Its `status.training`, while it runs."""
 
     @property
     def raw(self) -> bytes | None:
@@ -75,7 +76,7 @@ class _Pod(Wire, frozen=True):
 class _JobStatus(Wire, frozen=True):
     state: Any = ""
     """Text, but that jobs of earlier operators may have anything."""
-    progress: Any = ""
+    training: msgspec.Raw = msgspec.Raw()
 
 
 class _Job(Wire, frozen=True):
@@ -85,7 +86,6 @@ class _Job(Wire, frozen=True):
 
 _pods: Final = msgspec.json.Decoder(_Pod)
 _jobs: Final = msgspec.json.Decoder(_Job)
-_EPOCH: Final = re.compile(r"epoch (\d{1,9})\b", re.ASCII)
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -94,10 +94,16 @@ def project_job(raw: msgspec.Raw) -> JobRecord:
     job = _jobs.decode(raw)
     status = job.status or _JobStatus()
     state = sys.intern(status.state) if isinstance(status.state, str) else ""
-    epoch = _EPOCH.match(status.progress) if isinstance(status.progress, str) else None
-    return JobRecord(
-        f"{job.metadata.namespace}/{job.metadata.name}", _kept(raw), state, None if epoch is None else int(epoch[1])
-    )
+    training = _training(status.training) if state == RUNNING and status.training else None
+    return JobRecord(f"{job.metadata.namespace}/{job.metadata.name}", _kept(raw), state, training)
+
+
+def _training(raw: msgspec.Raw) -> TrainingStatus | None:
+    """Return what metrics show of a training; None for what another operator left there."""
+    try:
+        return msgspec.json.decode(raw, type=TrainingStatus | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def _kept(raw: msgspec.Raw) -> bytes | None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any
 
-from mxnet_operator.api.conditions import in_a_line, job_state, terminal_message
+from mxnet_operator.api.conditions import RUNNING, in_a_line, job_state, terminal_message
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.client.jobs import collections, in_v1_words, ready_counts
 from mxnet_operator.client.resources import resource_of
@@ -16,6 +16,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.durations import seconds_between, short
 from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.training_status import status_summary
 from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_operator.report.document import scrolled, section, table
 
@@ -106,7 +107,8 @@ def _row(job: dict[str, Any], training: TrainingLog | None) -> str:
     name, namespace = escape(metadata["name"]), escape(metadata["namespace"])
     started, completed = status.get("startTime"), status.get("completionTime")
     took = seconds_between(started, completed)
-    progress = [] if training is None else training.summary()
+    read = training.summary() if training else []
+    progress = read or (status_summary(job) if job_state(job) == RUNNING else [])
     why = "; ".join(waiting_reasons(job) or progress) or in_a_line(terminal_message(job))
     return (
         f'<tr id="{escape(metadata["uid"])}" class="{state.lower()}">'

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from mxnet_operator.api.pod_additions import PodAdditions
-from mxnet_operator.api.types import MXJob, MXJobStatus
+from mxnet_operator.api.types import MXJob, MXJobStatus, TrainingStatus
 
 
 class _Named(msgspec.Struct, frozen=True, gc=False):
@@ -195,8 +195,8 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reports: tuple[Report, ...] = ()
     """Changes of conditions that a policy asks for; `plan` makes the status of them."""
     events: tuple[Event, ...] = ()
-    progress: str | None = None
-    """Where the training is by now, for the status; None where nothing is new."""
+    training: TrainingStatus | None = None
+    """What the logs say of the training by now, for the status; None where nothing is new."""
     requeue_after: timedelta | None = None
     status: MXJobStatus | None = None
     is_final: bool = False
@@ -211,7 +211,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def __add__(self, other: "Effects") -> "Effects":
         """Return the effects of two policies of which neither is final."""
-        is_empty = not (other.actions or other.reports or other.events) and other.progress is None
+        is_empty = not (other.actions or other.reports or other.events) and other.training is None
         if is_empty and other.requeue_after is None:
             return self
         waits = [wait for wait in (self.requeue_after, other.requeue_after) if wait is not None]
@@ -219,7 +219,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             actions=self.actions + other.actions,
             reports=self.reports + other.reports,
             events=self.events + other.events,
-            progress=self.progress if other.progress is None else other.progress,
+            training=self.training if other.training is None else other.training,
             requeue_after=min(waits, default=None),
         )
 

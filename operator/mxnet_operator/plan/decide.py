@@ -114,7 +114,7 @@ def _unfinished(state: JobState) -> Reads | Effects:
         if answer.is_final:
             return msgspec.structs.replace(answer, requeue_after=(answer + ties).requeue_after)
         folded += answer
-    status = running_status(state, folded.reports, folded.progress)
+    status = running_status(state, folded.reports, folded.training)
     record_in = time_to_record(state.job.status, status, state.replicas, state.now)
     if record_in == _AT_ONCE:
         return msgspec.structs.replace(folded + ties, reports=(), status=status)

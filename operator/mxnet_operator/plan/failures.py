@@ -178,7 +178,7 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
         raised = msgspec.structs.replace(
             raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
         )
-    raised = msgspec.structs.replace(raised, fewer_replicas=teardown.fewer_replicas, progress="")
+    raised = msgspec.structs.replace(raised, fewer_replicas=teardown.fewer_replicas, training=None)
     stays = () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
     next_job = as_started(msgspec.structs.replace(job, status=raised))
     status = msgspec.structs.replace(
@@ -219,7 +219,7 @@ def given_up(job: MXJob) -> MXJobStatus:
     """
     restarts = job.status.restarts + 1
     status = msgspec.structs.replace(
-        job.status, restarts=restarts, first_attempt=restarts, restarting_pods=(), fewer_replicas={}, progress=""
+        job.status, restarts=restarts, first_attempt=restarts, restarting_pods=(), fewer_replicas={}, training=None
     )
     return as_begun_anew(job, status)
 

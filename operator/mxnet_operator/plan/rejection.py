@@ -19,6 +19,7 @@ from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatu
 from mxnet_operator.plan.actions import Effects, Event
 from mxnet_operator.plan.replicas import replicas_in
 from mxnet_operator.readers.durations import short
+from mxnet_operator.readers.training_status import at_the_end
 
 _FINAL_CODES: Final = frozenset({400, 413, 422})
 _BY_ADMISSION: Final = re.compile(r'admission webhook "|policy \S+ (with binding \S+ )?denied request', re.IGNORECASE)
@@ -150,7 +151,7 @@ def _ended(status: MXJobStatus, why: str, message: str, now: datetime) -> MXJobS
         conditions=current,
         replica_statuses=counts,
         duration=short((now - (status.start_time or now)).total_seconds()),
-        progress="",
+        training=at_the_end(status.training),
         completion_time=now,
     )
 

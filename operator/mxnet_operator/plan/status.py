@@ -12,7 +12,7 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.job_url import job_url
-from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
+from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus, TrainingStatus
 from mxnet_operator.plan.actions import Effects, Report
 from mxnet_operator.plan.failures import Failure, as_resumed
 from mxnet_operator.plan.replicas import (
@@ -27,6 +27,7 @@ from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.success import result_of, stopped_words
 from mxnet_operator.plan.times import Policy
 from mxnet_operator.readers.durations import short
+from mxnet_operator.readers.training_status import at_the_end
 
 RECORD_DELAY: Final = timedelta(seconds=5)
 
@@ -43,7 +44,7 @@ def with_reports(current: tuple[Condition, ...], reports: Iterable[Report], now:
     return current
 
 
-def running_status(state: JobState, reports: Iterable[Report], progress: str | None = None) -> MXJobStatus:
+def running_status(state: JobState, reports: Iterable[Report], training: TrainingStatus | None = None) -> MXJobStatus:
     """Return the status of an unfinished job: Created, and Running once every replica has started."""
     job, replicas, now = state.job, state.replicas, state.now
     name, status = job.metadata.name, job.status
@@ -61,8 +62,8 @@ def running_status(state: JobState, reports: Iterable[Report], progress: str | N
     elif not is_missing:
         status = with_attempt_created(job, status)
     status = with_started_replicas(job, status)
-    if progress is not None:
-        status = msgspec.structs.replace(status, progress=progress)
+    if training is not None:
+        status = msgspec.structs.replace(status, training=training)
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 
@@ -131,7 +132,7 @@ def recording_page(job: MXJob, located: MXJob, decided: Effects) -> Effects:
 
 def _counts(status: MXJobStatus) -> tuple[Any, ...]:
     """Return the part of the status that counts replicas by state, and epochs."""
-    return status.ready, status.replica_statuses, status.completed_indexes, status.progress
+    return status.ready, status.replica_statuses, status.completed_indexes, status.training
 
 
 def _ended(
@@ -147,7 +148,7 @@ def _ended(
         state=conditions.state_of(current),
         ready=_ready(counts, len(state.replicas)),
         duration=short((now - (status.start_time or now)).total_seconds()),
-        progress="",
+        training=at_the_end(status.training),
         conditions=current,
         replica_statuses=counts,
         completion_time=now,

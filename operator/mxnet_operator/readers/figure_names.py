@@ -6,10 +6,15 @@ from typing import Final
 _ROLES: Final = {"train": "training", "validation": "validation", "test": "test"}
 _ROLE: Final = re.compile(rf"(?P<role>{'|'.join(_ROLES)})(?:_(?P<measure>.+))?")
 _UNITS: Final = (
-    ("accuracy", re.compile(r"(.*_)?(accuracy|acc|f1|auc|top_?k?|top\d|precision|recall|m?iou|map|pixacc)(_.*|\d+)?")),
+    (
+        "accuracy",
+        re.compile(
+            r"(.*_)?(accuracy|acc|f1|auc|top_?k?|top\d|precision|recall|m?iou|map|pixacc|hr|hits?|ndcg)(_.*|\d+)?"
+        ),
+    ),
     ("error", re.compile(r"(err|error)(_.*)?")),
     ("perplexity", re.compile(r"(.*_)?(perplexity|ppl)")),
-    ("loss", re.compile(r"(.*_)?\w*(loss|entropy|nll|crossentropy)\d*")),
+    ("loss", re.compile(r"(.*_)?\w*(loss|entropy|nll|crossentropy)\d*(_[a-z](_(real|fake))?)?")),
     ("seconds", re.compile(r"time_cost|seconds|.*_seconds|time")),
     ("samples/s", re.compile(r"samples_per_second")),
 )

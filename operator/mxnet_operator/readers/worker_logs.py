@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mxnet_operator.api.types import SlowWorker, StalledWorker
 from mxnet_operator.readers.durations import short
 from mxnet_operator.readers.enumeration import first_names
 
@@ -19,8 +20,10 @@ _CREATES: Final = "in MXNet's create at "
 MOST_WORKERS: Final = 16
 """Maximum number of workers of a job whose logs are read to compare them: the first ones."""
 _MOST_NAMES: Final = 4
-_SLOW: Final = 0.7
-"""Share of the median speed below which a worker is slow."""
+_LONGEST_PLACE: Final = 128
+_LONGEST_FUNCTION: Final = 128
+_SLOW: Final = 70
+"""Percent of the median speed below which a worker is slow."""
 
 
 def stall_in(line: str) -> str:
@@ -28,26 +31,47 @@ def stall_in(line: str) -> str:
     return line.strip().removeprefix("mxjob: ") if line.startswith(STALL) else ""
 
 
+def stalled_workers(stalls: Mapping[str, str]) -> tuple[StalledWorker, ...]:
+    """Return where each worker stands, by the `stall_in` of its last line; empty where none stands still."""
+    workers = tuple(_stalled(worker, stall) for worker, stall in stalls.items())
+    return workers if any(each.place for each in workers) else ()
+
+
+def _stalled(worker: str, stall: str) -> StalledWorker:
+    found = _PLACE.fullmatch(stall)
+    if found is None:
+        return StalledWorker(name=worker)
+    return StalledWorker(
+        name=worker,
+        seconds=min(int(found["seconds"]), 2**31 - 1),
+        place=found["place"][-_LONGEST_PLACE:],
+        function=(found["call"] or found["function"])[:_LONGEST_FUNCTION],
+        in_mxnet=found["mxnet"] is not None,
+    )
+
+
 def gang_stall(stalls: Mapping[str, str]) -> str:
-    """Return in one sentence where all workers stand, by the `stall_in` of each one's last line; empty where none does.
+    """Return in one sentence where all workers stand, by the `stall_in` of each one's last line."""
+    return stall_text(stalled_workers(stalls))
+
+
+def stall_text(stalled: Sequence[StalledWorker]) -> str:
+    """Return in one sentence where all workers stand; empty where none does.
 
     Workers that stand outside of MXNet come first: they are the likely cause.
     """
     causes: dict[str, list[str]] = {}
     waits: dict[str, list[str]] = {}
-    others, seconds = [], 0
-    for worker, stall in stalls.items():
-        found = _PLACE.fullmatch(stall)
-        if found is None:
-            others.append(worker)
-            continue
-        seconds = max(seconds, int(found["seconds"]))
-        place = found["place"].rpartition("/")[2]
-        if found["mxnet"]:
-            waits.setdefault(f"in MXNet's {found['call']} at {place}", []).append(worker)
-        else:
-            function = found["function"]
-            causes.setdefault(place if function == "<module>" else f"{place} in {function}", []).append(worker)
+    others = [each.name for each in stalled if not each.place]
+    for each in stalled:
+        place = each.place.rpartition("/")[2]
+        if each.in_mxnet:
+            waits.setdefault(f"in MXNet's {each.function} at {place}", []).append(each.name)
+        elif place:
+            causes.setdefault(place if each.function == "<module>" else f"{place} in {each.function}", []).append(
+                each.name
+            )
+    seconds = max((each.seconds for each in stalled), default=0)
     if not seconds:
         return ""
     parts = [f"{_names(workers)} {_verb('stand', workers)} at {place}" for place, workers in causes.items()]
@@ -61,17 +85,25 @@ def gang_stall(stalls: Mapping[str, str]) -> str:
     return f"stalled for {short(seconds)}: {', '.join(parts)}{hint}"
 
 
-def slow_workers(speeds: Mapping[str, float], nodes: Mapping[str, str]) -> str:
-    """Return in a sentence which workers train below 70 % of the median speed, in samples per second, and where.
+def slow_workers(speeds: Mapping[str, float], nodes: Mapping[str, str]) -> tuple[SlowWorker, ...]:
+    """Return which workers train below 70 % of the median speed, in samples per second, and where.
 
-    Empty where none does. Where all workers wait for each other in every batch, they are equally fast.
+    Where all workers wait for each other in every batch, they are equally fast.
     """
     median = statistics.median_high(speeds.values()) if speeds else 0  # of two, the faster one
-    slow = [worker for worker, speed in speeds.items() if speed < _SLOW * median]
+    return tuple(
+        SlowWorker(name=worker, node=nodes.get(worker, ""), percent=int(100 * speed / median))
+        for worker, speed in speeds.items()
+        if 0 <= 100 * speed < _SLOW * median
+    )
+
+
+def slow_text(slow: Sequence[SlowWorker]) -> str:
+    """Return in a sentence which workers are slow; empty where none is."""
     if not slow:
         return ""
-    each = [f"{worker} on node {nodes.get(worker) or '?'} ({speeds[worker]:.4g})" for worker in slow]
-    return f"Below 70 % of the workers' median speed ({median:.4g} samples/s): {_names(each)}."
+    each = [f"{worker.name} on node {worker.node or '?'} ({worker.percent} %)" for worker in slow]
+    return f"Below {_SLOW} % of the workers' median speed: {_names(each)}."
 
 
 def _names(workers: Sequence[str]) -> str:

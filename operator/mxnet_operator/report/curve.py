@@ -36,13 +36,14 @@ def description(run: Run, threshold: float | None) -> str:
         words, show = words_of(name).capitalize(), _percent if unit_of(name) == _ACCURACY else _plain
         if points := run.history(name):
             (first, start), (last, end) = points[0], points[-1]
-            sentences.append(f"{words} goes from {show(start)} after epoch {first} to {show(end)} after epoch {last}.")
+            after = f"after {run.unit}"
+            sentences.append(f"{words} goes from {show(start)} {after} {first} to {show(end)} {after} {last}.")
         if lost := run.diverged(name):
-            sentences.append(f"{words} is not a number after {_epochs(lost)}: the training diverged.")
+            sentences.append(f"{words} is not a number after {_epochs(run.unit, lost)}: the training diverged.")
     points = run.history(_VALIDATION)
     if threshold is not None and points:
         reached = next((epoch for epoch, value in points if value >= threshold), None)
-        when = "is never reached" if reached is None else f"is first reached after epoch {reached}"
+        when = "is never reached" if reached is None else f"is first reached after {run.unit} {reached}"
         sentences.append(f"The threshold of {threshold:.0%} {when}.")
     if speeds := [speed for _, speed in run.history(_SPEED)]:
         sentences.append(f"The worker trained on {min(speeds):.4g} to {max(speeds):.4g} samples per second.")
@@ -64,7 +65,7 @@ def latest(run: Run) -> tuple[str, str, str] | None:
     for name in order:
         if points := run.history(name):
             show = _percent if unit_of(name) == _ACCURACY else _plain
-            return words_of(name).capitalize(), show(points[-1][1]), f"after epoch {points[-1][0]}"
+            return words_of(name).capitalize(), show(points[-1][1]), f"after {run.unit} {points[-1][0]}"
     return None
 
 
@@ -84,7 +85,7 @@ def _chart(run: Run, unit: str, names: list[str], threshold: float | None) -> Ch
     return Chart(
         title=unit or "figures",
         series=tuple(Series(words_of(name), _with_gaps(run, name), colour=colours[name]) for name in names),
-        across="epochs trained",
+        across=f"{run.unit}s trained",
         description=_in_words(run, unit, names),
         limit=(f"threshold {threshold:.0%}", threshold) if has_limit and threshold is not None else None,
         percent=unit == _ACCURACY,
@@ -94,7 +95,7 @@ def _chart(run: Run, unit: str, names: list[str], threshold: float | None) -> Ch
 
 def _in_words(run: Run, unit: str, names: list[str]) -> str:
     ends = (f"{words_of(name)} {points[-1][1]:.4g}" for name in names if (points := run.history(name)))
-    return f"Chart of {unit or 'figures'} over epochs. Last: {', '.join(ends) or 'not a number'}."
+    return f"Chart of {unit or 'figures'} over {run.unit}s. Last: {', '.join(ends) or 'not a number'}."
 
 
 def _colour(name: str, number: int) -> int:
@@ -106,9 +107,9 @@ def _with_gaps(run: Run, name: str) -> tuple[tuple[float, float], ...]:
     return tuple(sorted([*run.history(name), *((epoch, math.nan) for epoch in run.diverged(name))]))
 
 
-def _epochs(epochs: tuple[int, ...]) -> str:
+def _epochs(unit: str, epochs: tuple[int, ...]) -> str:
     """Format epochs from the first to the last: `epoch 4`, `epochs 4 to 7`."""
-    return f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"
+    return f"{unit} {epochs[0]}" if len(epochs) == 1 else f"{unit}s {epochs[0]} to {epochs[-1]}"
 
 
 def _percent(value: float) -> str:

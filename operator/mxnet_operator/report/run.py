@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from mxnet_operator.readers.log_figures import EPOCH, UNITS
 from mxnet_operator.readers.pods import Outcome
 
 
@@ -120,6 +121,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Number of epochs that the script reported."""
         epochs = self._result.get("epochs")
         return epochs if isinstance(epochs, int) else None
+
+    @property
+    def unit(self) -> str:
+        """What the histories count: an epoch, or a checkpoint or an iteration where the log numbers only these."""
+        unit = self._result.get("unit")
+        return unit if isinstance(unit, str) and unit in UNITS else EPOCH
 
     def history(self, name: str) -> tuple[tuple[int, float], ...]:
         """Return a figure's history as (epochs trained, value); empty where the script did not report it.

@@ -10,7 +10,7 @@ from mxnet_operator.api import conditions, replica_types
 from mxnet_operator.api.formats import FORMATS
 from mxnet_operator.api.job_formats import status_to_wire
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shortened, within_bounds
-from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, MXJobStatus, ReplicaStatus
+from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, Metric, MXJobStatus, ReplicaStatus, TrainingStatus
 from mxnet_operator.plan.actions import DeletePod
 from mxnet_operator.plan.failures import MAX_RESTARTING
 from mxnet_operator.plan.replicas import format_indexes
@@ -121,3 +121,14 @@ def test_the_status_of_a_suspended_job_names_none_of_its_pods_however_many_it_ha
     assert {action.name for action in deletions if isinstance(action, DeletePod)} == {
         pod.name for pod in observe(job, *pods).pods
     }
+
+
+def test_a_training_gives_way_to_what_a_job_continues_from():
+    metrics = tuple(Metric(name="x" * 64, value="\x00" * 64) for _ in range(100))
+    training = TrainingStatus(epoch=3, metrics=metrics, warnings=("\x00" * 1000,))
+    status = MXJobStatus(training=training, result="x" * 100)
+    found = within_bounds(status)
+    assert len(msgspec.json.encode(found)) <= LONGEST_STATUS
+    assert (found.training, found.result) == (TrainingStatus(epoch=3), "x" * 100)
+    few = MXJobStatus(training=msgspec.structs.replace(training, metrics=metrics[:1]))
+    assert within_bounds(few) == few

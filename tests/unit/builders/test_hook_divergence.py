@@ -26,6 +26,8 @@ def run(script: str, *, is_asked_for: bool = True) -> "subprocess.CompletedProce
         "Epoch 7. Loss: nan, Train_acc 0.09",
         "epoch 2, train loss [nan]",
         "Epoch 2: loss=nan best_acc=0.4",
+        "Checkpoint [1]\tValidation-perplexity=nan",
+        "Iteration 1: HR = nan, NDCG = 0.2",
     ],
 )
 def test_a_figure_that_is_no_number_ends_the_worker(line: str) -> None:

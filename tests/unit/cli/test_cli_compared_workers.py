@@ -4,19 +4,21 @@ import asyncio
 
 import pytest
 
+from mxnet_operator.api.types import SlowWorker
 from mxnet_operator.cli.running import follow_replicas
 from mxnet_operator.readers.training_log import TrainingLog
 
 JOB = {"metadata": {"name": "digits", "namespace": "default"}}
 OWN = "mxjob: stalled for 300 s, without CPU or output, at a.py:3, in f"
 OF_ALL = "stalled for 5m: worker-1 stands at a.py:3 in f"
-SLOW = "Below 70 % of the workers' median speed (100 samples/s): worker-1 on node a (5)."
+SLOW = SlowWorker(name="worker-1", node="a", percent=5)
+SAID = "Below 70 % of the workers' median speed: worker-1 on node a (5 %)."
 
 
 class Run:
     """A run whose log has a line before each look, and whose workers' logs say the same at each look."""
 
-    def __init__(self, monkeypatch, lines, *, slow=""):
+    def __init__(self, monkeypatch, lines, *, slow=()):
         self.training = TrainingLog()
         self.notes = []
         self.looks_at_all = 0
@@ -39,7 +41,7 @@ class Run:
         self.looks_at_all += 1
         if training.stall:
             training.stall = OF_ALL
-        training.slow = self._slow
+        training.slow_workers = self._slow
 
     async def notes_of(self):
         with pytest.raises(asyncio.CancelledError):
@@ -58,7 +60,7 @@ async def test_a_stall_that_passes_at_once_is_not_told(monkeypatch):
 
 
 async def test_slow_workers_are_told_once_and_all_logs_are_read_at_every_third_look(monkeypatch):
-    run = Run(monkeypatch, [""] * 9, slow=SLOW)
-    assert await run.notes_of() == [SLOW]
+    run = Run(monkeypatch, [""] * 9, slow=(SLOW,))
+    assert await run.notes_of() == [SAID]
     assert run.looks_at_all == 3
-    assert run.training.warnings == [SLOW]
+    assert run.training.warnings == [SAID]

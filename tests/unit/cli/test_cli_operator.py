@@ -8,6 +8,7 @@ import typer.main
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
+from mxnet_operator.api.types import Metric, TrainingStatus
 from mxnet_operator.cli import mxnet_operator
 from mxnet_operator.cli.daemons import controller
 from mxnet_operator.cli.mxnet_operator import app
@@ -186,7 +187,10 @@ def families():
     client = Client(None)
     controller = Controller(client, elector=LeaderElector(client, "default", "mxnet-operator"))
     controller.jobs_by_state = lambda: {("default", "Running"): 1}  # type: ignore[assignment,method-assign,return-value]
-    controller.epochs = lambda: {"default/digits": 7}  # type: ignore[method-assign]
+    training = TrainingStatus(
+        epoch=7, progress_percentage=70, estimated_remaining_seconds=9, metrics=(Metric(name="loss", value="0.5"),)
+    )
+    controller.trainings = lambda: {"default/digits": training}  # type: ignore[method-assign]
     metrics.watch(controller)
     metrics.job_started("default", 1.0)
     metrics.requested("GET", "host", "200")
@@ -200,7 +204,7 @@ def families():
 async def test_a_metric_of_another_project_has_the_help_that_it_has_there():
     helps = {name: family.documentation for name, family in families().items() if not name.startswith("process_")}
     own = {name for name in helps if name.startswith("mxnet_operator_")}
-    assert len(own) == 6
+    assert len(own) == 11
     assert {name: text for name, text in helps.items() if name not in own} == {
         name: text for name, (text, _source) in BORROWED.items()
     }

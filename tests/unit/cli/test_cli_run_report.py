@@ -2,6 +2,7 @@
 
 import json
 
+from mxnet_operator.api.types import SlowWorker
 from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.report import html
@@ -64,8 +65,8 @@ def test_the_rank_of_the_worker_whose_log_was_read_is_in_the_table():
 
 def test_workers_that_are_slow_are_named_below_the_curves():
     training = log_of("Epoch[0] Train-accuracy=0.5")
-    training.slow = "Below 70 % of the median: worker-1 on node a."
-    assert f"{training.slow}</p>" in html(run_of(JOB, [pod("worker", 0)], training))
+    training.slow_workers = (SlowWorker(name="worker-1", node="a", percent=17),)
+    assert "worker-1 on node a (17 %).</p>" in html(run_of(JOB, [pod("worker", 0)], training))
 
 
 def test_what_was_ended_after_its_job_is_stopped_not_failed():

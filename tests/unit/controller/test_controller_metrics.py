@@ -90,18 +90,41 @@ async def test_a_jobs_life_is_counted(tmp_path):
         assert seen.value("process_resident_memory_bytes") > 0
 
 
-async def test_the_epoch_of_a_training_is_a_gauge_while_it_is_known(tmp_path):
+async def test_a_training_is_in_gauges_while_its_job_runs(tmp_path):
     async with counted(tmp_path) as w:
         await w.submit(submitted(make_mxjob("digits").worker(1)))
-        await w.move(await w.pods(1), "Running")
+        pods = await w.pods(1)
+        await w.move(pods, "Running")
         await w.state("digits", "Running")
+        prefix = "mxnet_operator_job_"
 
         def gauges():
-            return [sample.value for sample in w.scrape().samples if sample.name == "mxnet_operator_job_epoch"]
+            found = {each.name.removeprefix(prefix): each for each in w.scrape().samples if "job_name" in each.labels}
+            return {name: (each.labels.get("metric"), each.value) for name, each in found.items()}
 
-        for progress, epochs in (("epoch 7 of 10, about 3m left", [7]), ("soon", []), ("epoch 8", [8])):
-            (await w.api.merge(f"{JOBS}/digits/status", {"status": {"progress": progress}})).ok()
-            await until(lambda epochs=epochs: gauges() == epochs)
+        async def shows(training, **expected):
+            nothing = dict.fromkeys(("epoch", "progressPercentage", "estimatedRemainingSeconds", "metrics"))
+            (await w.api.merge(f"{JOBS}/digits/status", {"status": {"training": nothing | training}})).ok()
+            await until(lambda: gauges() == {name: (None, value) for name, value in expected.items()} | also)
+
+        also = {}
+        rest = {"slow_workers": 0, "stalled": 0}
+        await shows(
+            {"epoch": 7, "progressPercentage": 70, "estimatedRemainingSeconds": 180},
+            **rest,
+            epoch=7,
+            progress_percentage=70,
+            estimated_remaining_seconds=180,
+        )
+        also = {"metric": ("train_loss", 0.5)}
+        await shows({"epoch": 8, "metrics": [{"name": "train_loss", "value": "0.5"}]}, **rest, epoch=8)
+        also = {}
+        stalled = [{"name": "worker-0", "seconds": 300, "place": "a.py:3", "function": "f"}]
+        slow = [{"name": "worker-1", "node": "n", "percent": 20}]
+        await shows({"stalled": stalled, "slowWorkers": slow}, slow_workers=1, stalled=1)
+        await w.move(pods, "Succeeded", exit_code=0)
+        await w.state("digits", "Succeeded")
+        await until(lambda: gauges() == {})
 
 
 async def test_jobs_are_not_counted_again_by_a_restarted_controller(tmp_path):

@@ -68,9 +68,10 @@ class Server:
     """A server that knows some fields of a status, and answers a patch as kube-apiserver does."""
 
     def __init__(self, *fields):
-        self.fields, self.stored = fields, []
+        self.fields, self.stored, self.requests = fields, [], 0
 
     async def patch_as(self, path, body, as_a, params=None):
+        self.requests += 1
         unknown = [f'unknown field "status.{field}"' for field in body["status"] if field not in self.fields]
         if unknown and params == {"fieldValidation": "Strict"}:
             why = f'patch: Invalid value: "{{...}}": strict decoding error: {", ".join(unknown)}'
@@ -99,6 +100,33 @@ async def test_what_decisions_rest_on_is_stored_as_a_whole_or_not_at_all(status,
         await statuses.patch(server, MXJOBS, "/status", {"status": status})
     assert server.stored == []
     assert f"lacks {unknown}" in statuses.trouble()
+
+
+async def test_fields_that_only_inform_are_left_out_under_an_old_crd_which_is_said_once(caplog):
+    """A write was doubled for each of them, and nothing said what was dropped."""
+    now = [0.0]
+    statuses, server = StatusWriter(lambda: now[0]), Server("conditions", "ready")
+
+    async def write():
+        before = server.requests
+        body = {"status": {"conditions": [], "ready": "1/1", "training": {"epoch": server.requests}}}
+        await statuses.patch(server, MXJOBS, "/status", body)
+        return server.requests - before
+
+    assert [await write() for _ in range(3)] == [2, 1, 1]
+    assert [body["status"].keys() for body in server.stored] == [{"conditions", "ready"}] * 3
+    (said,) = [each.getMessage() for each in caplog.records]
+    assert "lacks status.training: jobs run without these until this release's is applied" in said
+    assert REMEDY in said
+    assert statuses.trouble() == ""
+
+    now[0] += 600
+    assert [await write() for _ in range(2)] == [2, 1]
+    now[0] += 600
+    server.fields = ("conditions", "ready", "training")  # The CRD was replaced.
+    assert [await write() for _ in range(2)] == [1, 1]
+    assert server.stored[-1]["status"]["training"]
+    assert len(caplog.records) == 1
 
 
 async def test_a_crd_that_was_replaced_is_trusted_again():

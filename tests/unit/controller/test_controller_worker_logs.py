@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.conditions import STALLED
+from mxnet_operator.api.types import Metric, SlowWorker, StalledWorker, TrainingStatus
 from mxnet_operator.integrations.integration import Surroundings
 from mxnet_operator.integrations.worker_logs import (
     AT_A_TIME,
+    COMPARE_EVERY,
     LOOK_AGAIN_WHERE_FORBIDDEN,
     LOOK_EVERY,
     PUT_OFF,
@@ -23,6 +25,8 @@ from mxnet_operator.integrations.worker_logs import (
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.plan import plan
+from mxnet_operator.readers.training_status import where
+from mxnet_operator.readers.worker_logs import stall_text
 
 EPOCH = "INFO:root:Epoch[3] Validation-accuracy=0.9"
 STALL = (
@@ -72,7 +76,7 @@ async def test_a_job_that_ends_stands_still_no_more(tmp_path):
         await w.eventually(JOBS, lambda jobs: condition(jobs["digits"])[0] == "False")
 
 
-async def test_the_status_says_where_the_training_is_while_it_runs(tmp_path):
+async def test_the_status_has_the_training_while_it_runs_and_what_stays_of_it_at_the_end(tmp_path):
     logs = ScriptedLogs("INFO:root:Epoch[3] Train-mse=0.5", "INFO:root:Epoch[3] Time cost=20")
     async with world(tmp_path, start=False, log_source=logs) as w:
         await w.start(integrations=[WorkerLogs(look_every=0.05)])
@@ -80,30 +84,90 @@ async def test_the_status_says_where_the_training_is_while_it_runs(tmp_path):
         await w.submit(submitted(make_mxjob("digits").worker(2, command=command)))
         await begin(w, list(await w.pods(2)))
 
-        async def says(words):
-            await w.eventually(JOBS, lambda jobs: jobs["digits"]["status"].get("progress", "") == words)
+        async def shows(**expected):
+            def training(jobs):
+                return {**(jobs["digits"]["status"].get("training") or {}), "lastUpdatedTime": None}
 
-        await says("epoch 3 of 10, about 2m left")
+            await w.eventually(JOBS, lambda jobs: training(jobs) == {**expected, "lastUpdatedTime": None})
+
+        figures = [{"name": "train_mse", "value": "0.5"}, {"name": "time_cost", "value": "20"}]
+        of = {"epochs": 10, "metrics": figures}
+        await shows(epoch=3, progressPercentage=40, estimatedRemainingSeconds=120, **of)
         logs.say("INFO:root:Epoch[4] Train-mse=nan")
-        await says("epoch 4 of 10, about 1m40s left. Train-mse is nan in epoch 4: the training has diverged")
+        of["metrics"] = [{"name": "train_mse", "value": "nan"}, figures[1]]
+        of["warnings"] = ["Train-mse is nan in epoch 4: the training has diverged."]
+        await shows(epoch=4, progressPercentage=50, estimatedRemainingSeconds=100, **of)
         await w.move(["digits-worker-0", "digits-worker-1"], "Succeeded", exit_code=0)
         await w.state("digits", "Succeeded")
-        await says("")
+        await shows(epoch=4, **of)
 
 
-def test_the_time_that_is_left_goes_by_without_a_write():
+EPOCH_3 = TrainingStatus(epoch=3, epochs=10, progress_percentage=30, estimated_remaining_seconds=300)
+
+
+@pytest.mark.parametrize(
+    ("known", "read", "is_written"),
+    [
+        (None, EPOCH_3, True),
+        (EPOCH_3, replace(EPOCH_3, estimated_remaining_seconds=200, metrics=(Metric(name="a", value="1"),)), False),
+        (EPOCH_3, replace(EPOCH_3, epoch=4, progress_percentage=40), True),
+        (replace(EPOCH_3, progress_percentage=90), replace(EPOCH_3, progress_percentage=100), True),
+        (EPOCH_3, replace(EPOCH_3, warnings=("Train-mse is nan",)), True),
+        (replace(EPOCH_3, warnings=("Train-mse is nan",)), EPOCH_3, True),
+        (EPOCH_3, replace(EPOCH_3, slow_workers=(SlowWorker(name="worker-1", percent=5),)), True),
+        (
+            replace(EPOCH_3, slow_workers=(SlowWorker(name="worker-1", percent=5),)),
+            replace(EPOCH_3, slow_workers=(SlowWorker(name="worker-1", percent=6),)),
+            False,
+        ),
+        (EPOCH_3, TrainingStatus(), False),
+        (EPOCH_3, None, False),
+        (replace(EPOCH_3, stalled=(StalledWorker(name="worker-0", seconds=300, place="a.py:1"),)), None, True),
+        (
+            replace(EPOCH_3, stalled=(StalledWorker(name="worker-0", seconds=300, place="a.py:1"),)),
+            replace(EPOCH_3, stalled=(StalledWorker(name="worker-0", seconds=420, place="a.py:1"),)),
+            False,
+        ),
+        (
+            TrainingStatus(metrics=(Metric(name="a", value="1"),)),
+            TrainingStatus(metrics=(Metric(name="a", value="2"),)),
+            True,
+        ),
+    ],
+)
+def test_a_training_is_written_once_for_each_epoch_and_when_something_is_wrong_or_no_longer_is(known, read, is_written):
     job = make_mxjob("digits").worker(2).condition(conditions.RUNNING).obj()
 
-    def status_after(minutes, job, **found):
+    def status_after(minutes, job, view):
         pods = [make_pod(job, "Worker", index).running() for index in range(2)]
-        observed = replace(observe(job, *pods), pods_listed="owned").with_fact(LogView(**found))
+        observed = replace(observe(job, *pods), pods_listed="owned").with_fact(view)
         return plan(job, observed, NOW + timedelta(minutes=minutes), integrations=(WorkerLogsPolicy(),)).status
 
-    begun = replace(job, status=status_after(2, job, progress="epoch 3 of 10, about 5m left"))
-    assert begun.status.progress == "epoch 3 of 10, about 5m left"
-    assert status_after(4, begun, progress="epoch 3 of 10, about 4m left") is None
-    for words in ("epoch 4 of 10, about 4m left", "epoch 3 of 10, about 5m left. Train-mse is nan", ""):
-        assert status_after(4, begun, progress=words).progress == words
+    first = status_after(2, job, LogView(EPOCH_3))
+    assert replace(first.training, last_updated_time=None) == EPOCH_3
+    begun = replace(job, status=replace(first, training=known))
+    found = status_after(4, begun, LogView(read))
+    written = None if found is None or found.training == known else found.training
+    assert (written is not None) == is_written
+    if written is not None:
+        wanted = read or replace(known, stalled=())
+        assert replace(written, last_updated_time=None) == wanted
+        assert written.last_updated_time == NOW + timedelta(minutes=4)
+
+
+def test_a_restart_and_a_suspension_begin_with_no_training():
+    job = make_mxjob("digits").scheduler().worker(2).restart("OnFailure").condition(conditions.RUNNING).obj()
+    job = replace(job, status=replace(job.status, training=EPOCH_3))
+    pods = [make_pod(job, "Scheduler").running(), make_pod(job, "Worker", 0).running()]
+    failed = observe(job, *pods, make_pod(job, "Worker", 1).failed(1))
+    restarted = plan(job, replace(failed, pods_listed="owned"), NOW).status
+    assert restarted.state == conditions.RESTARTING
+    assert restarted.training is None
+    job = make_mxjob("digits").worker(2).run_policy(suspend=True).condition("Created").condition("Running").obj()
+    job = replace(job, status=replace(job.status, training=EPOCH_3))
+    running = [make_pod(job, "Worker", index).running() for index in range(2)]
+    given_up = plan(job, replace(observe(job, *running), pods_listed="owned"), NOW).status
+    assert (given_up.restarts, given_up.training) == (1, None)
 
 
 class Server:
@@ -119,7 +183,7 @@ class Server:
         name = path.split("/")[-2]
         self.read.append(name)
         await self.holds.wait()
-        found = self.lines[name]
+        found = self.lines.get(name, "")
         if isinstance(found, Exception):
             raise found
         lines = found.split("\n")[-params["tailLines"] :]
@@ -140,14 +204,12 @@ class Looker:
         name="digits",
         state=conditions.RUNNING,
         done=(),
-        progress="",
         command=None,
         is_removed=False,
     ):
         """Return what is known of a job after so many seconds; None where nothing new is."""
         self.now += after
         job = make_mxjob(name).scheduler().worker(2, command=command).condition(state).obj()
-        job = replace(job, status=replace(job.status, progress=progress))
         workers = [make_pod(job, "Worker", index) for index in range(2)]
         pods = [pod.succeeded() if index in done else pod.running() for index, pod in enumerate(workers)]
         seen = observe(job, make_pod(job, "Scheduler").running(), *pods)
@@ -157,8 +219,9 @@ class Looker:
         observed = await self.reader.observe(job, b"", seen)
         self.again = await self.reader.after(job)
         found = observed.fact(LogView)
-        self.progress = None if found is None else found.progress
-        return None if found is None else found.stall
+        self.training = found.training if found else None
+        self.progress = where(self.training) if self.training else None
+        return None if found is None else stall_text(found.training.stalled if found.training else ())
 
 
 @pytest.fixture
@@ -185,15 +248,54 @@ async def test_of_a_job_that_trains_one_log_is_read(looker):
     await looker.look()
     assert await looker.look(after=LOOK_EVERY) == ""
     assert looker.progress == "epoch 3"
-    assert looker.server.read == ["digits-worker-0"]
+    assert looker.server.read == ["digits-worker-0", "digits-worker-1"], "the other one for its speed"
+    await looker.look(after=LOOK_EVERY)
+    assert looker.server.read[2:] == ["digits-worker-0"]
 
 
 @pytest.mark.parametrize("line", ["an image of class 3", "", STALL])
-async def test_lines_without_an_epoch_leave_the_progress_as_it_is(looker, line):
-    looker.server.lines["digits-worker-0"] = line
+async def test_lines_without_an_epoch_leave_the_epoch_as_it_is(looker, line):
+    looker.server.lines["digits-worker-0"] = EPOCH
     await looker.look()
-    await looker.look(after=LOOK_EVERY, progress="epoch 3 of 10")
-    assert looker.progress == "epoch 3 of 10"
+    await looker.look(after=LOOK_EVERY)
+    looker.server.lines["digits-worker-0"] = line
+    await looker.look(after=LOOK_EVERY)
+    assert looker.training.epoch == 3
+
+
+async def test_of_a_stalled_gang_every_workers_place_is_known(looker):
+    await looker.look()
+    await looker.look(after=LOOK_EVERY)
+    assert [(each.name, each.seconds, each.place, each.function) for each in looker.training.stalled] == [
+        ("worker-0", 300, "/app/train.py:11", "wait_to_read"),
+        ("worker-1", 301, "train.py:16", "<module>"),
+    ]
+    looker.server.lines["digits-worker-0"] = EPOCH
+    await looker.look(after=LOOK_EVERY)
+    assert looker.training.stalled == ()
+
+
+async def test_a_worker_on_a_dead_node_hides_no_stall_of_the_others(looker):
+    looker.server.lines["digits-worker-1"] = ApiUnavailable("no route to host")
+    await looker.look()
+    words = await looker.look(after=LOOK_EVERY)
+    assert words.endswith("worker-0 waits in MXNet's wait_to_read at train.py:11, but not worker-1 (uneven batches?)")
+
+
+async def test_speeds_of_all_workers_are_compared_at_every_fifth_reading(looker):
+    def lines(speed):
+        return "\n".join(f"Epoch[0] Batch [{batch}] Speed: {speed} samples/sec" for batch in (1, 2, 3))
+
+    looker.server.lines = {"digits-worker-0": lines(100), "digits-worker-1": lines(20)}
+    await looker.look()
+    found = []
+    for _ in range(COMPARE_EVERY + 1):
+        await looker.look(after=LOOK_EVERY)
+        found.append([(each.name, each.node, each.percent) for each in looker.training.slow_workers])
+        looker.server.lines["digits-worker-1"] = lines(100)
+    slow = [("worker-1", "node", 20)]
+    assert found == [*[slow] * COMPARE_EVERY, []]
+    assert looker.server.read.count("digits-worker-1") == 2
 
 
 async def test_the_last_line_is_read_behind_long_ones(looker):
@@ -206,13 +308,21 @@ async def test_the_last_line_is_read_behind_long_ones(looker):
     assert words == "stalled for 5m: worker-0, worker-1 wait in MXNet's wait_to_read at train.py:11 (uneven batches?)"
 
 
-async def test_a_warning_stays_when_its_line_is_no_longer_among_the_last(looker):
-    looker.server.lines["digits-worker-0"] = "Epoch[5] Train-accuracy=0.1"
+async def test_a_warning_goes_when_its_reason_goes_and_not_with_its_line(looker):
+    async def warnings(line):
+        looker.server.lines["digits-worker-0"] = line
+        await looker.look(after=LOOK_EVERY)
+        return looker.training.warnings
+
     await looker.look()
-    await looker.look(
-        after=LOOK_EVERY, progress="epoch 4 of 10. Train-mse is nan in epoch 1: the training has diverged"
-    )
-    assert looker.progress == "epoch 5. Train-mse is nan in epoch 1: the training has diverged"
+    (diverged,) = await warnings("Epoch[1] Train-mse=nan")
+    assert await warnings("Epoch[2] Batch [20] Speed: 10 samples/sec") == (diverged,)
+    assert await warnings("Epoch[2] Train-mse=0.5") == ()
+    for epoch in range(3, 7):
+        assert await warnings(f"Epoch[{epoch}] Train-accuracy=0.1") == ()
+    (flat,) = await warnings("Epoch[7] Train-accuracy=0.11")
+    assert "does not learn so far" in flat
+    assert await warnings("Epoch[8] Train-accuracy=0.95") == ()
 
 
 async def test_the_time_that_is_left_knows_from_where_a_script_counts(looker):

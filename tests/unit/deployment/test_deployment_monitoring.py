@@ -19,6 +19,7 @@ BOARD = json.loads(one(OBJECTS, "ConfigMap")["data"]["mxnet-operator.json"])
 PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total"}
 GAUGES = {
     "leader_election_master_status",
+    "mxnet_operator_job_stalled",
     "mxnet_operator_jobs",
     "mxnet_operator_watch_last_event_seconds",
     "workqueue_longest_running_processor_seconds",
@@ -73,6 +74,29 @@ CASES = {
             [series("mxnet_operator_jobs", each, job_namespace="team", state="Created")]
             for each in ("3x600", "3x200 0x10 3x400")
         ),
+        "8h": tuple(
+            [
+                series("mxnet_operator_jobs", "3x600", job_namespace="team", state="Created"),
+                series("mxnet_operator_jobs", running, job_namespace="other", state="Running"),
+            ]
+            for running in ("0x600", "1x600")
+        ),
+    },
+    "MXJobFailed": {
+        "60m": tuple(
+            [series("training_operator_jobs_failed_total", each, job_namespace="team")]
+            for each in ("1x50 2x50", "7x100")
+        ),
+        "70m": tuple(
+            [series("training_operator_jobs_failed_total", each, job_namespace="team")]
+            for each in ("_x65 1x50", "_x20 1x80")
+        ),
+    },
+    "MXJobStalled": {
+        "30m": tuple(
+            [series("mxnet_operator_job_stalled", each, job_namespace="team", job_name="a")]
+            for each in ("1x40", "0x28 1x9")
+        ),
     },
 }
 """By alert and time, series with which it fires then, and others with which it doesn't."""
@@ -103,6 +127,16 @@ def test_every_metric_that_is_asked_for_is_served():
     asked = {re.sub(r"_bucket$", "", name) for text in expressions() for name in re.findall(r"(\w+)\{", text)}
     assert len(asked) > 10
     assert asked <= served
+
+
+def test_every_alert_names_its_section_of_the_troubleshooting():
+    headings = re.findall(
+        r"^### `(MX\w+)`$", (MANIFESTS.parents[1] / "docs/troubleshooting.md").read_text(), re.MULTILINE
+    )
+    rules = [rule for group in RULES["groups"] for rule in group["rules"]]
+    assert sorted(headings) == sorted(rule["alert"] for rule in rules)
+    for rule in rules:
+        assert rule["annotations"]["runbook_url"] == f"docs/troubleshooting.md#{rule['alert'].lower()}"
 
 
 @pytest.mark.exhaustive

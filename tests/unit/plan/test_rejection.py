@@ -5,6 +5,7 @@ from builders import NOW, make_mxjob, make_pod, observe, plan
 from msgspec.structs import replace
 
 from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.plan import Effects, RejectedCreation, creation_rejected, reject
 from mxnet_operator.plan.actions import DeletePod, StopPod
 
@@ -89,11 +90,12 @@ def test_a_refusal_that_has_been_told_is_not_written_again() -> None:
     assert creation_rejected(again, Effects(), refused, NOW).status is None
 
 
-def test_a_job_that_becomes_invalid_is_in_no_epoch_any_more() -> None:
+def test_a_job_that_becomes_invalid_has_no_time_left_any_more() -> None:
     status = make_mxjob().worker(1).condition("Running").obj().status
-    told = reject("digits", replace(status, progress="epoch 3"), ("wrong",), NOW, has_running_pods=False)
+    training = TrainingStatus(epoch=3, epochs=10, progress_percentage=30, estimated_remaining_seconds=9)
+    told = reject("digits", replace(status, training=training), ("wrong",), NOW, has_running_pods=False)
     assert told.status is not None
-    assert (told.status.state, told.status.progress) == ("Failed", "")
+    assert (told.status.state, told.status.training) == ("Failed", TrainingStatus(epoch=3, epochs=10))
 
 
 def test_a_job_that_is_over_stays_what_it_is() -> None:

@@ -1,17 +1,9 @@
 """MXNet's lines about a training: epochs, the Speedometer's, and what they add up to."""
 
-import math
-
 import pytest
 
-from mxnet_operator.readers.training_log import (
-    BatchSpeed,
-    EpochMetric,
-    TrainingLog,
-    epochs_asked_for,
-    parse_epoch_line,
-    parse_speed_line,
-)
+from mxnet_operator.readers.log_figures import read_line
+from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
 
 # Of examples/image-classification with MXNet 1.9.1: its first lines, the end of an epoch, the beginning of the next.
 CAPTURED = """\
@@ -35,146 +27,10 @@ def log_of(*lines):
     return log
 
 
-# Lines as public scripts print them: the examples of MXNet 1.x, GluonCV, GluonNLP, and the books that teach Gluon.
-MODULE = [
-    ("Epoch[3] Validation-accuracy=0.98", {"Validation-accuracy": 0.98}),
-    ("INFO:root:Epoch[3] Train-accuracy=0.363281", {"Train-accuracy": 0.363281}),
-    ("Epoch[3] Time cost=190.507\n", {"Time cost": 190.507}),
-    ("Epoch[3] Validation-top_k_accuracy_5=1e-3", {"Validation-top_k_accuracy_5": 0.001}),
-    ("2018-09-20 09:31:08,001 Node[0] Epoch[3] Train-perplexity=187.4", {"Train-perplexity": 187.4}),
-    ("INFO:root:epoch 3, eval MSE = 0.1 ", {"Validation-MSE": 0.1}),
-    ("epoch 3, eval nll = 0.45, accuracy = 0.8", {"Validation-nll": 0.45, "accuracy": 0.8}),
-]
-GLUON = [
-    ("[Epoch 3] Training: accuracy=0.875000", {"Train-accuracy": 0.875}),
-    ("[Epoch 3] Validation: accuracy=0.75", {"Validation-accuracy": 0.75}),
-    ("training acc at epoch 3: MSE=0.093", {"Train-MSE": 0.093}),
-    (
-        "[Epoch 3] training: err-top1=0.31 err-top5=0.12 loss=1.2",
-        {"Train-err-top1": 0.31, "Train-err-top5": 0.12, "Train-loss": 1.2},
-    ),
-    ("INFO:root:[Epoch 3] speed: 812 samples/sec\ttime cost: 9.5", {"Speed": 812, "Time cost": 9.5}),
-    (
-        "[Epoch 3] train=0.912 val=0.887 loss=0.301 time: 21.4",
-        {"Train": 0.912, "Validation": 0.887, "loss": 0.301, "Time cost": 21.4},
-    ),
-    (
-        "[Epoch 3] Training cost: 34.221, CrossEntropy=2.101, SmoothL1=1.211",
-        {"Time cost": 34.221, "CrossEntropy": 2.101, "SmoothL1": 1.211},
-    ),
-    (
-        "[Epoch 3] time cost 12.34s, validation loss 5.23, validation ppl 187.20",
-        {"Time cost": 12.34, "Validation-loss": 5.23, "Validation-perplexity": 187.2},
-    ),
-    (
-        "[Epoch 3] valid Loss=3.8123, valid ppl=45.2512, valid bleu=12.31",
-        {"Validation-loss": 3.8123, "Validation-perplexity": 45.2512, "Validation-bleu": 12.31},
-    ),
-    (
-        "[Epoch 3] Finished in 9.123s, training accuracy: 0.9012, validation accuracy: 0.85",
-        {"Time cost": 9.123, "Train-accuracy": 0.9012, "Validation-accuracy": 0.85},
-    ),
-    (
-        "epoch 3, loss 0.7885, train acc 0.747, test acc 0.804, time 11.5 sec",
-        {"loss": 0.7885, "Train-accuracy": 0.747, "Test-accuracy": 0.804, "Time cost": 11.5},
-    ),
-    (
-        "Epoch 3: loss 0.788, train acc 0.741, test acc 0.803, in 11.5 sec",
-        {"loss": 0.788, "Train-accuracy": 0.741, "Test-accuracy": 0.803, "Time cost": 11.5},
-    ),
-    (
-        "Epoch 3. Loss: 0.878, Train_acc 0.970666, Test_acc 0.973925",
-        {"loss": 0.878, "Train-accuracy": 0.970666, "Test-accuracy": 0.973925},
-    ),
-    ("Epoch 3: Test_acc 0.9", {"Test-accuracy": 0.9}),
-    ("Epoch [3/10], Loss: 1.5, Val_acc: 0.5", {"loss": 1.5, "Validation-accuracy": 0.5}),
-    ("Epoch 3/10 - loss: 0.5 - acc: 97.5%", {"loss": 0.5, "accuracy": 0.975}),
-]
-NO_METRICS = [
-    "",
-    "Epoch[3] Validation-accuracy=",
-    "Epoch[x] Validation-accuracy=0.9",
-    "Epoch[3] Validation-accuracy=high",
-    "INFO:root:Epoch[0] Batch [20]\tSpeed: 84.39 samples/sec\taccuracy=0.159970",
-    "[Epoch 3 Batch 200] loss 4.50, perplexity 90.02",
-    "epoch=3 step=100 loss=0.5",
-    "Epoch[0] Resetting Data Iterator",
-    "[Epoch 0] Begin, current learning rate: 0.0010",
-    "Epoch 3: learning rate 0.001",
-    "Epoch 3 of 10",
-    "Epoch 3/10",
-    "Epoch 3: validation loss improved from 0.5 to 0.4",
-    "Epoch 3: ETA: 12:34:56",
-    "Epoch 3 saved to model-0003.params",
-    "Loading epoch 7 from model-0007.params",
-    'Saved checkpoint to "mnist-0003.params"',
-    "Update[500]: Change learning rate to 5.00000e-03",
-    "start with arguments Namespace(num_epochs=3, lr=0.05)",
-    "num_epochs=10 accuracy=0.9",
-    "starting epoch 4 with 500 samples",
-    "test loss 4.77, test ppl 117.9",
-]
-
-
-@pytest.mark.parametrize(("line", "metrics"), [*MODULE, *GLUON])
-def test_the_metrics_of_an_epoch_are_read_in_every_usual_spelling(line, metrics):
-    assert parse_epoch_line(line) == tuple(EpochMetric(3, name, value) for name, value in metrics.items())
-
-
-@pytest.mark.parametrize("line", NO_METRICS)
-def test_a_line_without_the_metrics_of_an_epoch_has_none(line):
-    assert parse_epoch_line(line) == ()
-
-
-def test_a_metric_that_is_not_a_number_is_read_as_such():
-    (metric,) = parse_epoch_line("Epoch [3/10], train loss: nan")
-    assert metric.name == "Train-loss"
-    assert math.isnan(metric.value)
-
-
-@pytest.mark.parametrize(
-    ("line", "speed"),
-    [
-        (CAPTURED[2], BatchSpeed(0, 5, 159.17, {"accuracy": 0.125, "cross-entropy": 2.410384})),
-        (
-            "INFO:root:Epoch[0] Batch [20]\tSpeed: 1234.56 samples/sec\taccuracy=0.5",
-            BatchSpeed(0, 20, 1234.56, {"accuracy": 0.5}),
-        ),
-        (
-            "2018-09-20 09:31:08,001 Epoch[0] Batch [10] Speed: 1910.41 samples/sec  Train-accuracy=0.200000",
-            BatchSpeed(0, 10, 1910.41, {"Train-accuracy": 0.2}),
-        ),
-        ("Iter[2] Batch [50]\tSpeed: 12.00 samples/sec", BatchSpeed(2, 50, 12.0)),
-        (
-            "Epoch[1] Batch [0-20]\tSpeed: inf samples/sec\ttop_k_accuracy_5=0.25",
-            BatchSpeed(1, 20, float("inf"), {"top_k_accuracy_5": 0.25}),
-        ),
-        (
-            "[Epoch 0 Batch 10] Training: accuracy=0.5, 1234.5 samples/s",
-            BatchSpeed(0, 10, 1234.5, {"Train-accuracy": 0.5}),
-        ),
-        ("[Epoch 1][Batch 9], Speed: 31.2 samples/sec, SmoothL1=1.3", BatchSpeed(1, 9, 31.2, {"SmoothL1": 1.3})),
-        (
-            "[Epoch 0][Batch 1][Samples 32] time/batch: 0.1s, training loss: 0.5",
-            BatchSpeed(0, 1, None, {"Train-loss": 0.5}),
-        ),
-        ("[Epoch 3 Batch 200] loss 4.50, ppl 90.02", BatchSpeed(3, 200, None, {"loss": 4.5, "perplexity": 90.02})),
-        ("Epoch [1] Batch [49]\tSpeed: 5 samples/sec\tlr=0.1", BatchSpeed(1, 49, 5)),
-        ("Batch 200. Loss: 0.4", None),
-        ("Epoch[0] Validation-accuracy=0.5", None),
-        ("Epoch[0] Batch [20]\tSpeed: fast samples/sec", None),
-        ("Epoch[0] Batch [x]\tSpeed: 1.0 samples/sec", None),
-        ("", None),
-    ],
-)
-def test_a_speedometer_line_is_read_as_epoch_batch_speed_and_metrics(line, speed):
-    assert parse_speed_line(line) == speed
-
-
 def test_a_log_tells_the_figures_of_its_epochs():
     log = log_of(*CAPTURED)
 
-    assert log.last == parse_speed_line(CAPTURED[-1])
+    assert log.last == read_line(CAPTURED[-1])
     assert log.figures(0)["Validation-accuracy"] == 0.213542
     assert log.samples_per_second(0) == pytest.approx((159.17 + 155.05) / 2)
     assert log.history() == {
@@ -187,6 +43,74 @@ def test_a_log_tells_the_figures_of_its_epochs():
         "validation_cross_entropy": [2.16577, None],
         "samples_per_second": [157.11, 166.11],
     }
+
+
+def test_what_lines_within_epochs_say_last_is_the_figure_of_an_epoch_where_no_other_line_has_it():
+    log = log_of(
+        "INFO:root:Epoch[0] Batch [100]\tSpeed: 10.00 samples/sec\tlog_loss=0.69\tauc=0.5",
+        "INFO:root:Epoch[0] Batch [200]\tSpeed: 10.00 samples/sec\tlog_loss=0.6\tauc=0.7",
+        "INFO:root:epoch 0, eval log loss = 0.65",
+        "INFO:root:Epoch[1] Batch [100]\tSpeed: 10.00 samples/sec\tlog_loss=nan\tauc=0.8",
+    )
+    assert log.warnings == []
+    log.take("INFO:root:epoch 2, eval log loss = 0.6")
+
+    assert log.history() == {
+        "epochs": 3,
+        "validation_log_loss": [0.65, None, 0.6],
+        "train_log_loss": [0.6, pytest.approx(float("nan"), nan_ok=True), None],
+        "train_auc": [0.7, 0.8, None],
+        "samples_per_second": [10.0, 10.0, None],
+    }
+    assert log.warnings == ["Train-log_loss is nan in epoch 1: the training has diverged."]
+
+
+def test_iterations_that_other_lines_call_epochs_are_epochs():
+    """Neural collaborative filtering of MXNet's examples."""
+    log = log_of(
+        "INFO:root:Epoch[0] Batch [100]\tSpeed: 10.00 samples/sec\tcross-entropy=0.5",
+        "INFO:root:Iteration 0: HR = 0.4, NDCG = 0.2",
+        "INFO:root:Epoch[1] Batch [100]\tSpeed: 10.00 samples/sec\tcross-entropy=0.4",
+        "INFO:root:Iteration 1: HR = 0.5, NDCG = 0.3",
+        "INFO:root:End. Best Iteration 1:  HR = 0.5, NDCG = 0.3. ",
+    )
+    history = log.history()
+    assert (history["epochs"], history["hr"], history["ndcg"]) == (2, [0.4, 0.5], [0.2, 0.3])
+    assert history["train_cross_entropy"] == [0.5, 0.4]
+    assert "unit" not in history
+
+
+def test_checkpoints_and_the_epochs_of_a_log_are_counted_apart():
+    """Sockeye, whose epochs go on from 0 while its checkpoints go on from 1."""
+    log = log_of(
+        "Epoch[0] Batch [50]\tSpeed: 410.2 samples/sec 9120.3 tokens/sec 6.4 updates/sec\tperplexity=300",
+        "Checkpoint [1]\tUpdates=50 Epoch=0 Samples=3200 Time-cost=31.2 Updates/sec=6.4",
+        "Checkpoint [1]\tTrain-perplexity=300",
+        "Checkpoint [1]\tValidation-perplexity=280",
+        "Epoch[0] Batch [100]\tSpeed: 410.2 samples/sec 9120.3 tokens/sec 6.4 updates/sec\tperplexity=200",
+        "Checkpoint [2]\tTrain-perplexity=200",
+        "Checkpoint [2]\tValidation-perplexity=190",
+    )
+    assert log.history() == {
+        "epochs": 2,
+        "unit": "checkpoint",
+        "time_cost": [31.2, None],
+        "train_perplexity": [300, 200],
+        "validation_perplexity": [280, 190],
+    }
+
+
+def test_a_long_history_of_iterations_is_thinned_evenly():
+    log = log_of(*(f"Iteration {number}, loss: {number / 100}" for number in range(100, 500_001, 100)))
+    history = log.history()
+    assert (history["unit"], history["epochs"]) == ("iteration", 500_000)
+    assert 500 <= len(history["loss"]) <= 1000
+    assert history["loss"][-1] == 5000
+    assert history["loss"][-2] == 5000 - history["every"] / 100
+
+
+def test_one_absurd_epoch_makes_no_absurd_history():
+    assert len(log_of("Epoch 1, loss 0.5", "Epoch 999999999, loss 0.4").history()["loss"]) <= 1000
 
 
 def test_a_log_without_figures_has_no_history():
@@ -290,7 +214,7 @@ def test_a_command_tells_how_many_epochs_it_asks_for(words, epochs):
         ([0.09, 0.1, 0.095, 0.1], 0),
         ([0.09, 0.1, 0.095, 0.1, 0.2], 0),
         ([0.99, 0.99, 0.99, 0.99, 0.99], 0),
-        ([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9], 1),
+        ([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9], 0),
     ],
 )
 def test_an_accuracy_that_does_not_move_is_warned_of_once(values, warnings):

@@ -1,6 +1,6 @@
 """Output of `mxjob describe`: a job in full, each section under its own heading."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rich.text import Text
@@ -17,6 +17,7 @@ from mxnet_operator.cli.output.times import job_duration, since
 from mxnet_operator.client.job_events import event_time
 from mxnet_operator.client.jobs import kind_of_job, replicas
 from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.training_status import status_summary
 
 MOST_REPLICAS: Final = 100
 MOST_EVENTS: Final = 20
@@ -40,6 +41,8 @@ class JobDetails:
     """Ranks of workers by replica, where their logs tell."""
     training: TrainingLog | None = None
     """How far the training of a running job is."""
+    stacks: dict[str, list[str]] = field(default_factory=dict)
+    """Python stacks of workers that stand still, by replica."""
 
 
 def write_description(job: dict[str, Any], details: JobDetails) -> None:
@@ -53,6 +56,10 @@ def write_description(job: dict[str, Any], details: JobDetails) -> None:
         _heading("Files")
         for each in details.files:
             data_console().print(_INDENT + each)
+    for replica, stack in details.stacks.items():
+        _heading(f"Stack of {replica}, which stands still")
+        for line in stack:
+            data_console().print(_INDENT + line)
     if details.failed is not None and details.lines:
         code = details.failed.exit_code
         how = "failed" if code is None else f"exited with code {code}"
@@ -82,7 +89,7 @@ def _write_summary(job: dict[str, Any], training: TrainingLog | None) -> None:
         "Started": _when(status.get("startTime")),
         "Completed": _when(status.get("completionTime")),
         "Duration": job_duration(job),
-        "Training": "" if training is None else "; ".join(filter(None, [training_text(training), *training.warnings])),
+        "Training": _training(job, training),
         "Restarts": restarts,
         "Page": job_page(job),
         "Run policy": ", ".join(f"{key} {_plain(value)}" for key, value in policy.items()),
@@ -93,6 +100,12 @@ def _write_summary(job: dict[str, Any], training: TrainingLog | None) -> None:
             line = Text(f"{label + ':':<12}", style="bold")
             line.append(value, style=STYLES.get(value, "not bold") if label == "State" else "not bold")
             data_console().print(line)
+
+
+def _training(job: dict[str, Any], log: TrainingLog | None) -> str:
+    """Return how far the training is, by the log; by the status where that says nothing, or can't be read."""
+    read = [] if log is None else [each for each in (training_text(log), *log.warnings) if each]
+    return "; ".join(read or status_summary(job))
 
 
 def _write_spec(job: dict[str, Any]) -> None:

@@ -15,7 +15,8 @@ from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.output.replica_lines import replica_lines
 from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
 from mxnet_operator.client.jobs import ready_counts
-from mxnet_operator.readers.training_log import TIME_COST, BatchSpeed, TrainingLog
+from mxnet_operator.readers.log_figures import SPEED, TIME_COST
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
 
 _MOST_REPLICA_LINES = 8
@@ -42,16 +43,18 @@ def training_text(log: TrainingLog) -> str:
     last = log.last
     if last is None or log.stall:
         return log.stall
-    if not isinstance(last, BatchSpeed):
-        return "  ".join([log.where(), *_figures(log, last.epoch)])
+    if last.batch is None:
+        return "  ".join([log.where(), *_figures(log, last.number)])
     parts = [log.where(), f"batch {last.batch}"]
-    parts += [f"{last.samples_per_second:.4g} samples/s"] if last.samples_per_second is not None else []
-    return "  ".join([*parts, *(f"{name} {value:.4g}" for name, value in last.metrics.items())])
+    parts += [f"{last.values[SPEED]:.4g} samples/s"] if SPEED in last.values else []
+    named = {name: value for name, value in last.values.items() if name not in {SPEED, TIME_COST}}
+    return "  ".join([*parts, *(f"{name} {value:.4g}" for name, value in named.items())])
 
 
 def epoch_text(log: TrainingLog, epoch: int) -> str:
-    """Format an epoch's figures: `epoch 3 of 10  1234 samples/s  Train-accuracy 0.97  about 3m7s left`."""
-    return "  ".join(filter(None, [log.of_all(epoch), *_figures(log, epoch), log.time_left()]))
+    """Format an epoch's figures, if any: `epoch 3 of 10  1234 samples/s  Train-accuracy 0.97  about 3m7s left`."""
+    figures = _figures(log, epoch)
+    return "  ".join(filter(None, [log.of_all(epoch, log.unit), *figures, log.time_left()])) if figures else ""
 
 
 def _figures(log: TrainingLog, epoch: int) -> list[str]:
@@ -173,13 +176,13 @@ class PlainProgress:
 
     def log_line(self, line: str) -> None:
         """Write the log line, or the figures of the epoch that it ends."""
-        before = self.training.last
+        before = self.training.position
         for warning in self.training.new_warnings(line):
             self.note(warning)
         if self._show_log:
             write_log(line)
-        elif before is not None and self.training.last is not None and before.epoch != self.training.last.epoch:
-            self.note(epoch_text(self.training, before.epoch))
+        elif before is not None and before != self.training.position:
+            self._note_epoch(before)
 
     def waiting(self, why: str) -> None:
         """Write the reason if it is new."""
@@ -196,8 +199,12 @@ class PlainProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.training.last is not None and not self._show_log:
-            self.note(epoch_text(self.training, self.training.last.epoch))
+        if self.training.position is not None and not self._show_log:
+            self._note_epoch(self.training.position)
+
+    def _note_epoch(self, epoch: int) -> None:
+        if text := epoch_text(self.training, epoch):
+            self.note(text)
 
 
 class LiveProgress:

@@ -45,9 +45,10 @@ class ProgressFile:
 
     def update(self, training: TrainingLog) -> None:
         """Write the progress if it has changed and the number of epochs is known; Argo does without it."""
-        if self.path is None or not training.epochs_wanted or training.last is None:
+        ended, epochs = training.epochs_ended(), training.epochs_wanted
+        if self.path is None or ended is None or not epochs:
             return
-        text = f"{min(max(training.epochs_ended, 0), training.epochs_wanted)}/{training.epochs_wanted}"
+        text = f"{max(0, min(ended, epochs))}/{epochs}"
         if text != self._written:
             self._written = text
             with contextlib.suppress(OSError):

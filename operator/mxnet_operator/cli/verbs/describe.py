@@ -48,7 +48,8 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         new = await asyncio.to_thread(written, job, pods) if is_local(client.server) else []
     files = [*map(str, new), *map(str, kept_volumes(job))]
     ranks = {replica: log.rank for replica, log in workers.items() if log.rank is not None}
-    write_description(job, JobDetails(states, events, failed, lines, files, ranks, training))
+    stacks = {replica: log.stack for replica, log in workers.items() if log.stack}
+    write_description(job, JobDetails(states, events, failed, lines, files, ranks, training, stacks))
     return Exit.OK
 
 

@@ -22,8 +22,8 @@ from mxnet_operator.cli.server.connection import (
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, pod_name, pods_of, replicas
+from mxnet_operator.readers.log_figures import rank_in
 from mxnet_operator.readers.pods import has_log, why_not_started
-from mxnet_operator.readers.training_log import rank_in
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -4,10 +4,12 @@ A controller that may not read logs, as without `components/worker-logs`, report
 """
 
 import asyncio
+import contextlib
 import logging
 import random
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -21,12 +23,15 @@ from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import Observed, PodView
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
-from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, slow_workers, stall_in, stalled_workers
 
 LOOK_EVERY: Final = 120.0
 """Seconds that a job runs before its log is read, and between two times."""
 LOOK_AGAIN_WHERE_FORBIDDEN: Final = 600.0
+COMPARE_EVERY: Final = 5
+"""Of so many readings of a job, one compares the speeds of its workers."""
 READ_SECONDS: Final = 5.0
+ONE_READ_SECONDS: Final = 2.0
 AT_A_TIME: Final = 2
 """Maximum number of jobs whose logs are read at the same time: a node that doesn't answer holds up no other job."""
 PUT_OFF: Final = 10.0
@@ -39,6 +44,7 @@ LAST_LINES: Final[Params] = {"container": names.CONTAINER, "tailLines": 50, "lim
 LAST_LINE: Final[Params] = {"container": names.CONTAINER, "tailLines": 1, "limitBytes": 1 << 12}
 """What says where a worker stands, also where the lines before are long: a limit cuts off their end."""
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -47,8 +53,10 @@ class _Look(msgspec.Struct):
     """UID of the first worker that runs."""
     again: float
     """When its log is to be read, on the reader's clock."""
-    first_epoch: int | None = None
-    """Lowest epoch that its log was seen to have."""
+    training: TrainingLog
+    """What its log has said so far: a reading has only the last lines."""
+    number: int = 0
+    """How often its log was read."""
 
 
 class LogReader(JobReader):
@@ -71,7 +79,7 @@ class LogReader(JobReader):
             return observed.with_fact(LogView())
         look = self._looks.get(key)
         if look is None or look.uid != first.uid:
-            look = self._looks[key] = _Look(first.uid, self._clock() + self._look_every)
+            look = self._looks[key] = _Look(first.uid, self._clock() + self._look_every, TrainingLog())
         if self._clock() < look.again:
             return observed
         if self._reading >= AT_A_TIME or self._clock() < self._forbidden_until:
@@ -101,32 +109,54 @@ class LogReader(JobReader):
         self._looks.pop(key, None)
 
     async def _view(self, job: MXJob, first: PodView, workers: list[PodView], look: _Look) -> LogView:
-        """Say what the first worker that runs shows: it would wait for the others, so these matter only if it stands.
-
-        The progress stays as it is where it stands, and where its last lines have none.
-        """
+        """Return what the first worker that runs shows: the others matter if it stands still, and now and then."""
         training = await self._training(job, first, look)
-        if not training.stall:
-            return LogView(progress=progress_of(training, job.status.progress))
-        stalls = {label(first): training.stall}
-        for worker in sorted(workers, key=by_index)[:MOST_WORKERS]:
-            if worker is not first:
-                stalls[label(worker)] = await self._stall(job, worker)
-        return LogView(gang_stall(stalls), job.status.progress)
+        others = [each for each in sorted(workers, key=by_index)[:MOST_WORKERS] if each is not first]
+        if training.stall:
+            found = await self._of_each(others, lambda worker: self._stall(job, worker))
+            stalls = {label(first): training.stall, **{worker: stall or "" for worker, stall in found.items()}}
+            training.stalled = stalled_workers(dict(sorted(stalls.items(), key=lambda each: _number(each[0]))))
+        elif look.number % COMPARE_EVERY == 0:
+            speeds = await self._of_each(others, lambda worker: self._speed(job, worker))
+            speeds[label(first)] = training.usual_speed()
+            known = {worker: speed for worker, speed in speeds.items() if speed is not None}
+            training.slow_workers = slow_workers(known, {label(each): each.node_name for each in workers})
+        look.number += 1
+        return LogView(training.status())
+
+    async def _of_each(
+        self, workers: list[PodView], read: Callable[[PodView], Awaitable[T | None]]
+    ) -> dict[str, T | None]:
+        """Read something of several workers at once; None of those that don't answer in time."""
+
+        async def of_one(worker: PodView) -> T | None:
+            with contextlib.suppress(KubeError, TimeoutError):
+                async with asyncio.timeout(ONE_READ_SECONDS):
+                    return await read(worker)
+            return None
+
+        found = await asyncio.gather(*map(of_one, workers))
+        return {label(worker): each for worker, each in zip(workers, found, strict=True)}
 
     async def _training(self, job: MXJob, worker: PodView, look: _Look) -> TrainingLog:
-        training = TrainingLog()
-        training.first_epoch = look.first_epoch
+        training = look.training
         spec = with_defaults(job).spec.mx_replica_specs.get(names.WORKER)
         containers = None if spec is None else spec.template["spec"].get("containers")
-        training.epochs_wanted = epochs_asked_for(names.main_container(containers))
+        training.epochs_wanted = epochs_asked_for(names.main_container(containers)) or training.epochs_wanted
         lines = await self._read(job, worker, LAST_LINES)
         if len(lines) >= LIMIT:
             lines += b"\n" + await self._read(job, worker, LAST_LINE)
         for line in _lines(lines):
             training.take(line)
-        look.first_epoch = training.first_epoch
         return training
+
+    async def _speed(self, job: MXJob, worker: PodView) -> float | None:
+        if worker.phase != "Running":
+            return None
+        training = TrainingLog()
+        for line in _lines(await self._read(job, worker, LAST_LINES)):
+            training.take(line)
+        return training.usual_speed()
 
     async def _stall(self, job: MXJob, worker: PodView) -> str:
         if worker.phase != "Running":
@@ -142,13 +172,6 @@ def _lines(text: bytes) -> list[str]:
     return text.decode("utf-8", "replace").splitlines()
 
 
-def progress_of(training: TrainingLog, known: str) -> str:
-    """Return the position and a warning by a log's last lines; where these have none, the known ones of the attempt."""
-    known_position, _, known_warning = known.partition(". ")
-    warning = next(iter(training.warnings), known_warning).rstrip(".")
-    return ". ".join(filter(None, [training.where() or known_position, warning]))
-
-
 def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
     """Return the workers of a running job that weren't deleted; none of any other job."""
     if not conditions.is_true(job.status.conditions, conditions.RUNNING):
@@ -160,6 +183,10 @@ def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
 def label(pod: PodView) -> str:
     """Return the name of a worker in messages."""
     return f"worker-{pod.index}"
+
+
+def _number(worker: str) -> int:
+    return int(worker.rpartition("-")[2])
 
 
 def by_index(pod: PodView) -> int:

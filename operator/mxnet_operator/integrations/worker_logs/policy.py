@@ -1,42 +1,53 @@
 """What workers' logs say of a job: where the training is, and the condition Stalled while it stands still."""
 
+from typing import Final
+
 import msgspec
 
 from mxnet_operator.api import conditions
+from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.plan.actions import Effects
 from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.state import JobState
+from mxnet_operator.readers.worker_logs import stall_text
+
+_ALL: Final = 100
+"""Percent."""
 
 
 class LogView(msgspec.Struct, frozen=True):
-    """Observation by the last lines of workers' logs."""
+    """Observation by the last lines of workers' logs; None where no worker runs."""
 
-    stall: str = ""
-    """Where the workers stand still: `stalled for 5m: ...`; empty: they don't."""
-    progress: str = ""
-    """Where the training is, and what is wrong with its figures; empty where the log has none."""
+    training: TrainingStatus | None = None
 
 
 class WorkerLogsPolicy(IntegrationPolicy):
     """Reports of training; nothing is ended because of one: `runPolicy` has fields for that."""
 
     def running(self, state: JobState) -> Effects:
-        """Return the progress and the condition of a job whose logs were read, and a Warning when a standstill begins.
+        """Return the training and the condition of a job whose logs were read, and a Warning when a standstill begins.
 
-        The progress is new with each epoch: the time that is left goes by without a write.
+        A training is written with each new epoch, and when something is wrong, or isn't any more: the time that is
+        left goes by without a write, and so do figures within an epoch.
         """
         found = state.observed.fact(LogView)
         if found is None:
             return Effects()
-        known = state.job.status.progress
-        is_new = _without_time(found.progress) != _without_time(known)
-        effects = Effects(progress=found.progress if is_new else None)
-        if found.stall:
-            return effects + state.warn(conditions.STALLED, conditions.REASON_NO_PROGRESS, found.stall)
+        known = state.job.status.training or TrainingStatus()
+        read = found.training or TrainingStatus()
+        if not read.metrics and read.epoch is None:  # A new leader has read nothing yet that says how far it is.
+            read = msgspec.structs.replace(known, slow_workers=read.slow_workers, stalled=read.stalled)
+        is_new = _news(read) != _news(known)
+        effects = Effects(training=msgspec.structs.replace(read, last_updated_time=state.now) if is_new else None)
+        if words := stall_text(read.stalled):
+            return effects + state.warn(conditions.STALLED, conditions.REASON_NO_PROGRESS, words)
         words = "The workers make progress again."
         return effects + state.no_longer(conditions.STALLED, conditions.REASON_PROGRESS, words)
 
 
-def _without_time(progress: str) -> tuple[str, str]:
-    position, _, warnings = progress.partition(". ")
-    return position.partition(",")[0], warnings
+def _news(training: TrainingStatus) -> tuple[object, ...]:
+    slow = [worker.name for worker in training.slow_workers]
+    stalled = [(worker.name, worker.place, worker.function) for worker in training.stalled]
+    metrics = training.metrics if training.epoch is None else ()
+    is_over = training.progress_percentage == _ALL
+    return training.epoch, training.epochs, is_over, metrics, training.warnings, slow, stalled

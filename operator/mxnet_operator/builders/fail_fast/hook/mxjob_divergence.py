@@ -10,7 +10,7 @@ import sys
 
 DIVERGED = 65  # EX_DATAERR of sysexits.h; not retried under restartPolicy ExitCode
 FIGURE = re.compile(
-    r"\bepoch.*?(?:[\w./-]\s?[=:]|\b(?:acc|accuracy|loss|cost|err|error|r?mse|mae|ppl|perplexity|\w*entropy|nll))"
+    r"\b(?:epoch|checkpoint|iteration).*?(?:[\w./-]\s?[=:]|\b(?:acc|accuracy|loss|cost|err|error|r?mse|mae|ppl|perplexity|\w*entropy|nll))"
     r"\s?\[?[-+]?(nan|inf)(?![\w.])",
     re.I,
 )
