@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -22,12 +23,9 @@ from mxnet_operator.client.errors import (
     LogIncompleteError,
     ResultLostError,
 )
-from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.job_status import JobStatus, status_of
 from mxnet_operator.client.jobs import (
-    RETRY_SECONDS,
     DeletedError,
-    RetryBudget,
     delete_job,
     job_versions,
     main_replica,
@@ -35,6 +33,8 @@ from mxnet_operator.client.jobs import (
     replicas,
     until_gone,
 )
+from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
+from mxnet_operator.client.pod_log import LogFollower, log_lines
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
@@ -49,6 +49,7 @@ JobRef = str | JobStatus
 """A job's name, or the status that `submit` returned, which means that job only and no later one of its name."""
 Manifest = Mapping[str, Any] | str | Path
 
+_LOG: Final = logging.getLogger(__name__)
 _BASE_NAME: Final = "train"
 _SUFFIX: Final = 4
 """Random bytes after the names of jobs that have none of their own."""
@@ -189,6 +190,9 @@ class AsyncMXJobClient:
             raise RuntimeError("the client isn't open: use it in `async with`")
         return self._client
 
+    def _outage(self) -> Outage:
+        return Outage(self._retry_timeout, say=_LOG.warning)
+
     async def _created(self, manifest: dict[str, Any]) -> dict[str, Any]:
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
@@ -196,13 +200,13 @@ class AsyncMXJobClient:
         own = {**(metadata.get("annotations") or {}), names.SUBMISSION_ANNOTATION: token}
         body = {**manifest, "metadata": {**metadata, "annotations": own}}
         namespace, name = metadata["namespace"], metadata["name"]
-        budget = RetryBudget(self._retry_timeout)
+        retries = Retries(self._outage())
         while True:
             try:
                 return await self._connected.create(MXJOBS.path(namespace), body, {"fieldManager": "mxnet-client"})
             except (ApiUnavailable, ApiError) as error:
                 if not isinstance(error, ApiError) or error.reason != "AlreadyExists":
-                    await budget.bear(error)
+                    await retries.pause_or_raise(error)
                     continue
                 refusal = error
             found = await self._stored(namespace, name)
@@ -227,21 +231,21 @@ class AsyncMXJobClient:
         from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
-        budget = RetryBudget(self._retry_timeout)
+        retries = Retries(self._outage())
         while True:
             try:
                 return await self._connected.get(MXJOBS.path(namespace, name), shape=Stored)
             except (ApiUnavailable, ApiError) as error:
                 if isinstance(error, ApiError) and error.code == 404:
                     return None
-                await budget.bear(error)
+                await retries.pause_or_raise(error)
 
     async def _status(self, job: dict[str, Any]) -> JobStatus:
-        return status_of(await with_whole_result(self._connected, job, retry_timeout=self._retry_timeout))
+        return status_of(await with_whole_result(self._connected, job, outage=self._outage()))
 
     async def _ended(self, job: dict[str, Any]) -> dict[str, Any]:
         try:
-            versions = job_versions(self._connected, job, retry_timeout=self._retry_timeout)
+            versions = job_versions(self._connected, job, outage=self._outage())
             async with contextlib.aclosing(versions) as changes:
                 async for current in changes:
                     job = current
@@ -256,7 +260,7 @@ class AsyncMXJobClient:
 
     async def _followed(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
-        follower = LogFollower(self._connected, job, replica, lines.put_nowait, retry_timeout=self._retry_timeout)
+        follower = LogFollower(self._connected, job, replica, lines.put_nowait, outage=self._outage())
 
         async def to_the_end() -> None:
             try:

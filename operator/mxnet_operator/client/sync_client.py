@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypeVar
 
 from mxnet_operator.client.async_client import AsyncMXJobClient, JobRef, Manifest
 from mxnet_operator.client.job_status import JobStatus
-from mxnet_operator.client.jobs import RETRY_SECONDS
+from mxnet_operator.client.outage import RETRY_SECONDS
 from mxnet_operator.description import MXJobDescription
 
 T = TypeVar("T")

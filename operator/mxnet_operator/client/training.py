@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, job_state
-from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, read_pods, replicas
+from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.readers.pods import label_of
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, slow_workers

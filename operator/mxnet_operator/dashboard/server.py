@@ -15,8 +15,8 @@ from aiohttp import web
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import ALL
-from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import in_v1_words, pod_name, pods_of, replicas
+from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
 from mxnet_operator.client.training import running_trainings
 from mxnet_operator.dashboard import job_list, job_page
