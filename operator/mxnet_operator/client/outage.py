@@ -53,13 +53,14 @@ class Outage:
         self._tolerance = tolerance
         self._clock = clock or time.monotonic
         self._say, self._now = say, now
+        self._is_said = False
         self._since = self._clock()
 
     def heard(self) -> None:
         """Note a byte of the server."""
-        if self.failures:
+        if self._is_said:
             self._say(f"the API server is back after {self._clock() - self._since:.0f} s")
-        self.failures = 0
+        self.failures, self._is_said = 0, False
         self._since = self._clock()
 
     def disconnected(self) -> None:
@@ -68,14 +69,21 @@ class Outage:
             self._since = self._clock()
 
     def lasts_too_long(self, error: Exception) -> bool:
-        """Note that a request failed, and return whether to give up."""
+        """Note that a request failed, and return whether to give up.
+
+        A 429 is an answer of a server that is there, and never a reason to.
+        """
         now = self._clock()
+        if isinstance(error, ApiError) and error.code == _TOO_MANY_REQUESTS:
+            self.failures, self._since = self.failures + 1, now
+            return False
         self.away = now - self._since
         self.longest = max(self.longest, self.away)
         self.failures += 1
         if self.away > self._tolerance:
             return True
-        if self.failures == 1:
+        if not self._is_said:
+            self._is_said = True
             until = _time_of_day(self._now(), self._tolerance - self.away)
             self._say(f"the API server doesn't answer; trying until {until} ({_reason(error)})")
         return False
@@ -102,8 +110,7 @@ class Retries:
     async def pause_or_raise(self, error: Exception, *, also: Collection[int] = ()) -> None:
         """Pause before a request is repeated.
 
-        A 429 is an answer of a server that is there: it never ends the wait. `also` are codes that pass although they
-        aren't transient.
+        `also` are codes that pass although they aren't transient.
 
         Raises:
             Exception: the error, where the outage lasts too long, or where the server would reject the request again.
@@ -111,17 +118,19 @@ class Retries:
         code = error.code if isinstance(error, ApiError) else 0
         if isinstance(error, ApiError) and not error.is_transient and code not in also:
             raise error
-        if code == _TOO_MANY_REQUESTS:
-            self.outage.heard()
-        elif self.outage.lasts_too_long(error):
+        if self.outage.lasts_too_long(error):
             raise error
-        asked = min((error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0, _LONGEST_RETRY_AFTER)
-        await self.pause(at_least=asked)
+        await self.pause(at_least=seconds_asked_for(error))
 
     async def pause(self, *, at_least: float = 0.0) -> None:
         """Pause, longer each time until the next answer."""
         await self._sleep(max(self._pause, at_least))
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+
+def seconds_asked_for(error: Exception) -> float:
+    """Return the seconds that a server asks to wait before the next request, half a minute at most."""
+    return min((error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0, _LONGEST_RETRY_AFTER)
 
 
 def _time_of_day(now: datetime, seconds: float) -> str:
@@ -134,4 +143,4 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + " ..."
 
 
-__all__ = ["LOG_SILENCE_SECONDS", "READ_SILENCE_SECONDS", "RETRY_SECONDS", "Outage", "Retries"]
+__all__ = ["LOG_SILENCE_SECONDS", "READ_SILENCE_SECONDS", "RETRY_SECONDS", "Outage", "Retries", "seconds_asked_for"]

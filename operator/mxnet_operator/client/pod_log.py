@@ -24,6 +24,9 @@ _MOST_LOOKS = 10
 _BETWEEN_PODS: Final = 0.2
 """Seconds between two looks for the pod of a replica that has none."""
 
+_NO_LOG: Final = frozenset({400, 404})
+"""Codes by which a log is refused whose pod is gone, or that isn't there yet."""
+
 OnLine = Callable[[str], None]
 State = Literal["writes", "ended", "gone"]
 """Of a pod's main container."""
@@ -89,7 +92,8 @@ class PodLog:
             if state == "gone":
                 return
             try:
-                lines = self.lines(follow=state == "writes", tail=tail, to_the_end=state == "ended")
+                limit = tail if self.cursor.since is None else None
+                lines = self.lines(follow=state == "writes", tail=limit, to_the_end=state == "ended")
                 async with contextlib.aclosing(lines):
                     async for line in lines:
                         self._streams.answered()
@@ -98,9 +102,12 @@ class PodLog:
             except SilentConnectionError:
                 continue
             except (ApiUnavailable, ApiError) as error:
-                if isinstance(error, ApiError) and not error.is_transient:
+                if isinstance(error, ApiError) and error.code in _NO_LOG:
+                    if state == "ended":
+                        return
+                elif isinstance(error, ApiError) and not error.is_transient:
                     raise
-                if isinstance(error, ApiError) and not self._is_in_trouble:
+                elif isinstance(error, ApiError) and not self._is_in_trouble:
                     self._is_in_trouble = True
                     self._on_trouble(f"the log of {self._pod} can't be read for now: {error}")
             else:
@@ -118,18 +125,12 @@ class PodLog:
         """
         since = self.cursor.reconnect()
         splitter = LineSplitter(exact=self.cursor.exact)
-        chunks = self._source.read_log(
-            self._pod, self._namespace, since=since, tail_lines=tail if since is None else None, follow=follow
-        )
-        try:
-            async with contextlib.aclosing(chunks):
-                async for chunk in chunks:
-                    for line in splitter.feed(chunk):
-                        if (text := self.cursor.take(line)) is not None:
-                            yield text
-        except ApiError as error:
-            if error.code not in {400, 404}:  # the pod is gone, or has no log yet
-                raise
+        chunks = self._source.read_log(self._pod, self._namespace, since=since, tail_lines=tail, follow=follow)
+        async with contextlib.aclosing(chunks):
+            async for chunk in chunks:
+                for line in splitter.feed(chunk):
+                    if (text := self.cursor.take(line)) is not None:
+                        yield text
         if to_the_end and splitter.rest and (text := self.cursor.take(splitter.rest)) is not None:
             yield text
 
