@@ -143,7 +143,7 @@ class AsyncMXJobClient:
     async def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
         """Wait until a job has finished, and return its status."""
         async with asyncio.timeout(timeout):
-            status = await self._status(await self._ended(await self._found(job)))
+            status = await self._status(await self._ended(await self._found(job), self._outage()))
         if check and not status.succeeded:
             raise JobFailedError(status)
         return status
@@ -243,9 +243,9 @@ class AsyncMXJobClient:
     async def _status(self, job: dict[str, Any]) -> JobStatus:
         return status_of(await with_whole_result(self._connected, job, outage=self._outage()))
 
-    async def _ended(self, job: dict[str, Any]) -> dict[str, Any]:
+    async def _ended(self, job: dict[str, Any], outage: Outage) -> dict[str, Any]:
         try:
-            versions = job_versions(self._connected, job, outage=self._outage())
+            versions = job_versions(self._connected, job, outage=outage)
             async with contextlib.aclosing(versions) as changes:
                 async for current in changes:
                     job = current
@@ -260,11 +260,12 @@ class AsyncMXJobClient:
 
     async def _followed(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
-        follower = LogFollower(self._connected, job, replica, lines.put_nowait, outage=self._outage())
+        outage = self._outage()
+        follower = LogFollower(self._connected, job, replica, lines.put_nowait, outage=outage)
 
         async def to_the_end() -> None:
             try:
-                watching = asyncio.create_task(self._ended(job))
+                watching = asyncio.create_task(self._ended(job, outage))
                 following = follower.start()
                 try:
                     await asyncio.wait({watching, following}, return_when=asyncio.FIRST_COMPLETED)

@@ -18,11 +18,11 @@ from mxnet_operator.client.jobs import (
     pod_selector,
     pods_of,
 )
-from mxnet_operator.client.outage import Outage
+from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import compare_workers, epochs_wanted
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.pods import has_log
 from mxnet_operator.readers.training_log import TrainingLog
@@ -130,8 +130,15 @@ class JobFeed:
                 self._touch()
 
     async def _watch_events(self) -> None:
+        retries = Retries(self._outage)
         while True:
-            if self.events != (found := await job_events(self._client, self.job)):
+            try:
+                found = await job_events(self._client, self.job)
+            except (ApiError, ApiUnavailable) as error:
+                await retries.pause_or_raise(error)
+                continue
+            retries.answered()
+            if self.events != found:
                 self.events = found
                 self._touch()
             if job_state(self.job) in TERMINAL:
