@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _POLL_BYTES: Final = 8 * 1024 * 1024
 """So much that is new is read in one poll; the rest in the next ones."""
+_POLL_SECONDS: Final = 10.0
 _SHOW_SECONDS: Final = 10.0
 """How long the rest of a log is shown as it is read; what is left then is read for its figures first."""
 _DRAIN_SECONDS: Final = 50.0
@@ -122,14 +123,21 @@ class ReplicaLogs:
             return
         try:
             await self._find_pods(job)
-            for label, pod in self._pods.items():
-                if self._how == "follows":
-                    await self._follow(label, pod)
-                else:
-                    await self._read(label, pod["metadata"]["name"], _POLL_BYTES)
+            each = (self._poll_one(label, pod) for label, pod in self._pods.items())
+            for failure in await asyncio.gather(*each, return_exceptions=True):
+                if isinstance(failure, Exception):
+                    self._warn(failure)
             await self._stalled.poll()
         except Exception as e:
             self._warn(e)
+
+    async def _poll_one(self, label: str, pod: replicas.Pod) -> None:
+        """Look at one log. One that takes its time is read on at the next poll: it holds up no lease of the job."""
+        if self._how == "follows":
+            await self._follow(label, pod)
+            return
+        async with asyncio.timeout(_POLL_SECONDS):
+            await self._read(label, pod["metadata"]["name"], _POLL_BYTES)
 
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""

@@ -6,6 +6,7 @@ A controller that may not read logs, as without `components/worker-logs`, report
 import asyncio
 import logging
 import random
+from collections import Counter
 from datetime import timedelta
 from typing import Final
 
@@ -14,6 +15,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.client.stalls import READ_SECONDS, read_each
 from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.client import ApiError, Params
@@ -26,9 +28,9 @@ from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_i
 LOOK_EVERY: Final = 120.0
 """Seconds that a job runs before its log is read, and between two times."""
 LOOK_AGAIN_WHERE_FORBIDDEN: Final = 600.0
-READ_SECONDS: Final = 5.0
 AT_A_TIME: Final = 2
-"""Maximum number of jobs whose logs are read at the same time: a node that doesn't answer holds up no other job."""
+"""Maximum number of jobs whose logs this process reads at the same time: a node that doesn't answer holds up no
+other job."""
 PUT_OFF: Final = 10.0
 """Minimum seconds until a job is looked at whose turn came while others were read; at most `LOOK_EVERY`, at random:
 jobs that a new leader has seen first at the same moment spread over that time."""
@@ -54,12 +56,12 @@ class _Look(msgspec.Struct):
 class LogReader(JobReader):
     """Reader of the last lines of each running job's first worker, and of the others' where that one stands still."""
 
-    def __init__(self, around: Surroundings, look_every: float) -> None:
-        """Create a reader that has read nothing; the time is in seconds."""
+    def __init__(self, around: Surroundings, look_every: float, reading: "Counter[str]") -> None:
+        """Create a reader that has read nothing; the time is in seconds, `reading` counts the jobs being read."""
         self._client, self._clock = around.client, around.clock
         self._look_every = look_every
         self._looks: dict[str, _Look] = {}
-        self._reading = 0
+        self._reading = reading
         self._forbidden_until = float("-inf")
 
     async def observe(self, job: MXJob, _: bytes, observed: Observed) -> Observed:
@@ -74,21 +76,20 @@ class LogReader(JobReader):
             look = self._looks[key] = _Look(first.uid, self._clock() + self._look_every)
         if self._clock() < look.again:
             return observed
-        if self._reading >= AT_A_TIME or self._clock() < self._forbidden_until:
+        if self._reading.total() >= AT_A_TIME or self._clock() < self._forbidden_until:
             put_off = random.uniform(PUT_OFF, LOOK_EVERY)  # noqa: S311 - no secret
             look.again = max(self._clock() + put_off, self._forbidden_until)
             return observed
-        self._reading += 1
+        self._reading[key] += 1
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                return observed.with_fact(await self._view(job, first, workers, look))
+            return observed.with_fact(await self._view(job, first, workers, look))
         except (KubeError, TimeoutError) as error:  # Not known: the status stays as it is.
             log.debug("the workers' logs: %s", error, extra={"job": key})
             if isinstance(error, ApiError) and error.code == 403:
                 self._forbidden_until = self._clock() + LOOK_AGAIN_WHERE_FORBIDDEN
             return observed
         finally:
-            self._reading -= 1
+            self._reading[key] -= 1
             look.again = max(self._clock() + self._look_every, self._forbidden_until)
 
     async def after(self, job: MXJob) -> timedelta | None:
@@ -105,14 +106,13 @@ class LogReader(JobReader):
 
         The progress stays as it is where it stands, and where its last lines have none.
         """
-        training = await self._training(job, first, look)
+        async with asyncio.timeout(READ_SECONDS):
+            training = await self._training(job, first, look)
         if not training.stall:
             return LogView(progress=progress_of(training, job.status.progress))
-        stalls = {label(first): training.stall}
-        for worker in sorted(workers, key=by_index)[:MOST_WORKERS]:
-            if worker is not first:
-                stalls[label(worker)] = await self._stall(job, worker)
-        return LogView(gang_stall(stalls), job.status.progress)
+        others = {label(each): each for each in sorted(workers, key=by_index)[:MOST_WORKERS] if each is not first}
+        stalls = await read_each(others, lambda worker: self._stall(job, others[worker]))
+        return LogView(gang_stall({label(first): training.stall, **stalls}), job.status.progress)
 
     async def _training(self, job: MXJob, worker: PodView, look: _Look) -> TrainingLog:
         training = TrainingLog()
@@ -177,7 +177,8 @@ class WorkerLogs(Integration):
     def __init__(self, look_every: float = LOOK_EVERY) -> None:
         """Create an integration that looks at each running job every so many seconds."""
         self._look_every = look_every
+        self._reading: Counter[str] = Counter()
 
     def reader(self, around: Surroundings) -> JobReader:
         """Return a reader of workers' last lines."""
-        return LogReader(around, self._look_every)
+        return LogReader(around, self._look_every, self._reading)
