@@ -142,9 +142,10 @@ class ReplicaLogs:
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
         last = {label_of(pod): pod for pod in pods if label_of(pod) in self._cursors and has_log(pod)}
-        for label in set(self._followers) - set(last):  # its pod is gone, and what it still wrote may be under way
-            await self._settle(label)
-            await self._emit(self._budget(label, self._pods[label]["metadata"]["name"]).finish())
+        for label in set(self._budgets) - set(last):  # its pod is gone, and what it still wrote may be under way
+            if label in self._followers:
+                await self._settle(label)
+            await self._emit(self._budgets[label].finish())
         for label, pod in last.items():
             name = pod["metadata"]["name"]
             if (follower := self._followers.get(label)) is not None:

@@ -41,6 +41,7 @@ class Fault:
         token: The token from then on.
         expired: Whether all watches end with 410.
         empty: Whether the job is gone afterwards.
+        cleaned: Whether the job's end deletes its pods (`cleanPodPolicy: All`).
     """
 
     at: float
@@ -53,6 +54,7 @@ class Fault:
     token: str = ""
     expired: bool = False
     empty: bool = False
+    cleaned: bool = False
 
 
 class FollowedServer:
@@ -105,6 +107,9 @@ class FollowedServer:
     @property
     def _is_gone(self) -> bool:
         return self.manifest is None or (self.fault.empty and self.now >= self.fault.at)
+
+    def _is_absent(self, collection: str) -> bool:
+        return self._is_gone or (collection == PODS and self.fault.cleaned and self.has_ended)
 
     async def _run(self) -> None:
         await self._until(self.fault.at)
@@ -161,10 +166,10 @@ class FollowedServer:
                     return self._listed([])
                 if request.query.get("watch") == "true":
                     return await self._watch(request, collection)
-                return self._listed([] if self._is_gone else [thing])
-            if path == f"{collection}/{thing['metadata']['name']}" and not self._is_gone:
+                return self._listed([] if self._is_absent(collection) else [thing])
+            if path == f"{collection}/{thing['metadata']['name']}" and not self._is_absent(collection):
                 return web.json_response(thing)
-        if path == f"{PODS}/digits-worker-0/log" and not self._is_gone:
+        if path == f"{PODS}/digits-worker-0/log" and not self._is_absent(PODS):
             return await self._log(request)
         if path.endswith("/events"):
             return self._listed([])
@@ -239,7 +244,8 @@ class FollowedServer:
                 return response
             if self.has_ended and request.query.get("resourceVersion") == "1" and told:
                 told = False
-                await self._send(request, response, "MODIFIED", self._job() if collection == JOBS else self._pod())
+                kind = "DELETED" if self._is_absent(collection) else "MODIFIED"
+                await self._send(request, response, kind, self._job() if collection == JOBS else self._pod())
             elif bookmarks and self.now >= next_bookmark:
                 next_bookmark += BOOKMARK_SECONDS
                 kind = "MXJob" if collection == JOBS else "Pod"

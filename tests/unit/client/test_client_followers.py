@@ -55,6 +55,7 @@ FAULTS = {
     "410": Fault(at=75, expired=True),
     "429 with Retry-After": Fault(at=75, seconds=90, reset=True, answer=(429, {"Retry-After": "5"}, "{}")),
     "503 with HTML": Fault(at=75, seconds=40, reset=True, answer=(503, {}, HTML)),
+    "cleanPodPolicy All": Fault(at=75, cleaned=True),
     "a restart with another state": Fault(at=75, seconds=3, reset=True, away=True, empty=True),
 }
 """What happens to the server; more than a minute of 503 is the end of `mxjob`, whose tolerance it is."""
@@ -251,5 +252,7 @@ def test_everyone_sees_each_line_once_and_the_job_s_end(
         name: ("gone" if fault.empty else "Succeeded", lines if logged else [])
         for name, (_, logged) in FOLLOWERS.items()
     }
+    if fault.cleaned:  # what is written after the last poll goes with the pod
+        wanted["Airflow trigger"] = ("Succeeded", lines[:-1])
     assert found == wanted
-    assert server.refused or fault.expired or fault.empty, "nobody met the fault"
+    assert server.refused or fault.expired or fault.empty or fault.cleaned, "nobody met the fault"
