@@ -60,8 +60,7 @@ class AsyncMXJobClient:
     """Asynchronous client for MXJobs on the cluster of a kubeconfig, or of the pod that runs it.
 
     Use it in `async with`. Credentials (bearer tokens and their files, client certificates, exec plugins) are
-    kubectl's, and are read again when the server rejects them. The methods are those of `MXJobClient`, whose
-    docstrings have their arguments and errors.
+    kubectl's, and are read again when the server rejects them.
 
     Args:
         kubeconfig: Kubeconfig file. Default: `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
@@ -107,7 +106,19 @@ class AsyncMXJobClient:
         manifest: Manifest | None = None,
         allow_unknown_fields: bool = False,
     ) -> JobStatus:
-        """Create a job and return its status."""
+        """Create a job and return its status.
+
+        A job without a name gets a unique one. If the server's reply is lost, the job is found again: never two.
+
+        Args:
+            job: Description of the job. Beside a manifest, it is merged over the manifest.
+            manifest: A whole MXJob: a mapping, YAML text, or the path of a file.
+            allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+
+        Raises:
+            InvalidJobError: The job is not valid. The error has every mistake.
+            JobExistsError: A job of this name exists.
+        """
         return status_of(await self._created(self.manifest(job, manifest, allow_unknown_fields=allow_unknown_fields)))
 
     def manifest(
@@ -117,7 +128,13 @@ class AsyncMXJobClient:
         *,
         allow_unknown_fields: bool = False,
     ) -> dict[str, Any]:
-        """Return the manifest that `submit` would send, without sending it."""
+        """Return the manifest that `submit` would send, without sending it.
+
+        Only a generated name ends differently each time. The arguments are those of `submit`.
+
+        Raises:
+            InvalidJobError: The job is not valid.
+        """
         if job is None and manifest is None:
             raise TypeError("submit() takes a description, a manifest, or both")
         try:
@@ -137,11 +154,29 @@ class AsyncMXJobClient:
         return made
 
     async def get(self, job: JobRef) -> JobStatus:
-        """Return the current status of a job."""
+        """Return the current status of a job.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+
+        Raises:
+            JobNotFoundError: The job doesn't exist.
+        """
         return await self._status(await self._found(job))
 
     async def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
-        """Wait until a job has finished, and return its status."""
+        """Wait until a job has finished, and return its status.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. The job goes on afterwards. Default: no limit.
+            check: Raise JobFailedError if the job failed.
+
+        Raises:
+            JobFailedError: The job failed, and `check` is True.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            TimeoutError: The job hasn't finished in time.
+        """
         async with asyncio.timeout(timeout):
             status = await self._status(await self._ended(await self._found(job), self._outage()))
         if check and not status.succeeded:
@@ -149,7 +184,18 @@ class AsyncMXJobClient:
         return status
 
     async def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
-        """Yield the lines of a replica's log, through restarts of the job, until the job has finished."""
+        """Yield the lines of a replica's log, through restarts of the job, until the job has finished.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `server-1`. Default: `worker-0`, in tuning `tuner-0`.
+            follow: Wait for further lines. If False, only the lines so far.
+
+        Raises:
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            LogIncompleteError: The last lines could not be received. It is raised after all others.
+            ValueError: The job has no such replica.
+        """
         found = await self._found(job)
         chosen = main_replica(found) if replica is None else replica.lower()
         if chosen not in (there := replicas(found)):
@@ -160,21 +206,48 @@ class AsyncMXJobClient:
                 yield line.rstrip("\r\n")
 
     async def result(self, job: JobRef, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
-        """Wait until a job has succeeded, and return its result."""
+        """Wait until a job has succeeded, and return its result.
+
+        The result is what Worker 0 (in tuning, the Tuner) wrote to /dev/termination-log, up to 256 KiB: parsed if it
+        is JSON, else text, or None.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. Default: no limit.
+
+        Raises:
+            JobFailedError: The job failed.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            ResultLostError: The result is longer than 4 KiB, and the pod whose log has it is gone.
+            TimeoutError: The job hasn't finished in time.
+        """
         status = await self.wait(job, timeout=timeout)
         if status.lost_result:
             raise ResultLostError(f"MXJob {status.namespace}/{status.name}: {status.lost_result}")
         return status.result
 
     async def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
-        """Return the metrics in a replica's log so far, each as a list with a value per epoch."""
+        """Return the metrics in a replica's log so far, each as a list with a value per epoch.
+
+        `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, the Speedometer's speed in
+        `samples_per_second`. `epochs` is the number of epochs so far, `accuracy` the last validation accuracy.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `worker-1`. Default: `worker-0`, in tuning `tuner-0`.
+        """
         training = TrainingLog()
         async for line in self.logs(job, replica=replica, follow=False):
             training.take(line)
         return training.history()
 
     async def delete(self, job: JobRef, *, wait: bool = True) -> bool:
-        """Delete a job with its pods, and return whether it existed."""
+        """Delete a job with its pods, and return whether it existed.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            wait: Wait until its pods are gone.
+        """
         try:
             found = await self._found(job)
         except JobNotFoundError:

@@ -2,6 +2,9 @@
 
 import asyncio
 import contextlib
+import json
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -256,3 +259,42 @@ def test_everyone_sees_each_line_once_and_the_job_s_end(
         wanted["Airflow trigger"] = ("Succeeded", lines[:-1])
     assert found == wanted
     assert server.refused or fault.expired or fault.empty or fault.cleaned, "nobody met the fault"
+
+
+SYNC_CLIENT = """
+import sys
+from mxnet_operator.client import MXJobClient
+with MXJobClient(kubeconfig=sys.argv[1]) as client:
+    for line in client.logs("digits"):
+        print(line)
+    sys.exit(client.wait("digits").state != "Succeeded")
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["reset after 75 s", "half open for 10 min", "401 with a new token"])
+async def test_programs_see_each_line_once_in_real_time(name: str, tmp_path: Path) -> None:
+    fault, manifest = FAULTS[name], tmp_path / "job.json"
+    manifest.write_text(json.dumps(MANIFEST))
+    end = fault.at + 110
+    server = FollowedServer(fault, [1, 10, fault.at + 1, fault.at + 2.5, end - 1], end)
+    mxjob = str(Path(sys.executable).with_name("mxjob"))
+    environment = {**os.environ, "MXJOB_HOME": str(tmp_path)}
+
+    async def program(*command: str) -> tuple[int | None, list[str]]:
+        started = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env=environment
+        )
+        out, _ = await started.communicate()
+        return started.returncode, out.decode().splitlines()
+
+    async with server.served(tmp_path):
+        await server.create(MANIFEST)
+        target = ("--kubeconfig", str(server.kubeconfig))
+        found = await asyncio.gather(
+            program(mxjob, "run", "-f", str(manifest), "--adopt", "run", *target),
+            program(mxjob, "logs", "-f", "digits", *target),
+            program(sys.executable, "-c", SYNC_CLIENT, str(server.kubeconfig)),
+        )
+    assert found == [(0, server.text)] * 3
+    assert server.refused
