@@ -6,15 +6,17 @@ A trigger reads them poll by poll, since hundreds of tasks share its loop; a wor
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from mxnet_operator.api.conditions import CREATED, job_state
-from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
+from mxnet_operator.client.outage import Outage
+from mxnet_operator.client.pod_log import PodLog
+from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.long_result import is_part
-from mxnet_operator.readers.pods import has_log, is_log_complete, label_of
+from mxnet_operator.readers.pods import has_log, label_of
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _POLL_BYTES: Final = 8 * 1024 * 1024
 """So much that is new is read in one poll; the rest in the next ones."""
+_POLL_SECONDS: Final = 10.0
 _SHOW_SECONDS: Final = 10.0
 """How long the rest of a log is shown as it is read; what is left then is read for its figures first."""
 _DRAIN_SECONDS: Final = 50.0
@@ -37,12 +40,7 @@ _TAIL_LINES: Final = 1000
 _AT_ONCE: Final = {"polls": 1000, "follows": 10_000}
 _PER_SECOND: Final = {"polls": 20.0, "follows": 200.0}
 """A worker is its task's alone: it shows more than a trigger does."""
-_IDLE_SECONDS: Final = 300.0
-"""Of a followed log: a dead connection is silent, too."""
 _SETTLE_SECONDS: Final = 10.0
-_PAUSE: Final = 1.0
-_ATTEMPTS: Final = 10
-"""Streams in a row that may break without having brought a line."""
 _SHOWN_LINE: Final = 50
 """What showing a line costs, where reading one costs 1: Airflow's own logging takes milliseconds."""
 _TURN: Final = 1000
@@ -52,9 +50,8 @@ _TURN: Final = 1000
 class Follower:
     """The following of one pod's log, in a task of its own."""
 
-    def __init__(self, uid: str) -> None:
-        self.uid = uid
-        self.lines = 0
+    def __init__(self, log: PodLog) -> None:
+        self.log = log
         self.is_complete = False
         self.task: asyncio.Task[None] | None = None
 
@@ -126,25 +123,33 @@ class ReplicaLogs:
             return
         try:
             await self._find_pods(job)
-            for label, pod in self._pods.items():
-                if self._how == "follows":
-                    await self._follow(label, pod)
-                else:
-                    await self._read(label, pod["metadata"]["name"], _POLL_BYTES)
+            each = (self._poll_one(label, pod) for label, pod in self._pods.items())
+            for failure in await asyncio.gather(*each, return_exceptions=True):
+                if isinstance(failure, Exception):
+                    self._warn(failure)
             await self._stalled.poll()
         except Exception as e:
             self._warn(e)
 
+    async def _poll_one(self, label: str, pod: replicas.Pod) -> None:
+        """Look at one log. One that takes its time is read on at the next poll: it holds up no lease of the job."""
+        if self._how == "follows":
+            await self._follow(label, pod)
+            return
+        async with asyncio.timeout(_POLL_SECONDS):
+            await self._read(label, pod["metadata"]["name"], _POLL_BYTES)
+
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
         last = {label_of(pod): pod for pod in pods if label_of(pod) in self._cursors and has_log(pod)}
-        for label in set(self._followers) - set(last):  # its pod is gone, and what it still wrote may be under way
-            await self._settle(label)
-            await self._emit(self._budget(label, self._pods[label]["metadata"]["name"]).finish())
+        for label in set(self._budgets) - set(last):  # its pod is gone, and what it still wrote may be under way
+            if label in self._followers:
+                await self._settle(label)
+            await self._emit(self._budgets[label].finish())
         for label, pod in last.items():
             name = pod["metadata"]["name"]
             if (follower := self._followers.get(label)) is not None:
-                if follower.uid == pod["metadata"]["uid"]:
+                if follower.log.uid == pod["metadata"]["uid"]:
                     await _end(follower)
                 else:
                     await self._settle(label)
@@ -182,12 +187,12 @@ class ReplicaLogs:
         """Begin to follow a pod's log, unless that is under way, and show what was kept back of it."""
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
         if (before := self._followers.get(label)) is not None:
-            if before.uid == uid:
+            if before.log.uid == uid:
                 await self._emit(self._budget(label, name).release())
                 return
             await self._settle(label)
             self._cursors[label] = LogCursor()
-        self._followers[label] = follower = Follower(uid)
+        self._followers[label] = follower = Follower(self._log_of(label, name, uid))
         follower.task = asyncio.create_task(self._keep_reading(follower, label, name))
 
     async def _settle(self, label: str) -> None:
@@ -199,30 +204,27 @@ class ReplicaLogs:
         (self.complete if follower.is_complete else self._cut_short).add(label)
 
     async def _keep_reading(self, follower: Follower, label: str, name: str) -> None:
-        """Read until one stream, opened after the container's end, has come to its own end."""
-        failures = 0
-        while True:
-            before, began = follower.lines, time.monotonic()
-            try:
-                stands = await self._stands(follower, name)
-                if stands != "gone":
-                    await self._read(label, name, to_the_end=stands == "ended", follower=follower)
-                if stands != "writes":
-                    follower.is_complete = True
-                    return
-            except Exception as e:
-                if time.monotonic() - began < _IDLE_SECONDS:  # else a quiet log, not a broken one
-                    failures = 1 if follower.lines > before else failures + 1
-                if failures == _ATTEMPTS:
-                    self._log.warning("[%s] gave up reading the log: %s", label, message(e))
-                    return
-            await asyncio.sleep(_PAUSE)
+        """Read until the container has ended, or its pod is gone."""
+        try:
+            async with aclosing(follower.log.follow()) as lines:
+                async for text in lines:
+                    await self._show(label, name, text)
+                    await self._give_way(1 + len(text) // 1024)
+            follower.is_complete = True
+        except Exception as e:
+            self._log.warning("[%s] gave up reading the log: %s", label, message(e))
 
-    async def _stands(self, follower: Follower, name: str) -> Literal["writes", "ended", "gone"]:
-        current = await self._client.get_replica_pod(name, self._ref.namespace)
-        if current is None or current["metadata"]["uid"] != follower.uid:
-            return "gone"
-        return "ended" if is_log_complete(current) else "writes"
+    def _log_of(self, label: str, name: str, uid: str = "") -> PodLog:
+        """Return a pod's log from where the cursor is. It goes on through any outage: the wait for the job decides."""
+        return PodLog(
+            self._client,
+            self._ref.namespace,
+            name,
+            uid,
+            cursor=self._cursors[label],
+            outage=Outage(math.inf),
+            on_trouble=lambda why: self._log.warning("[%s] %s", label, why),
+        )
 
     async def _find_pods(self, job: Mapping[str, Any]) -> None:
         """List the pods only when they may be others than at the last poll: it is the dearest of the requests."""
@@ -235,49 +237,27 @@ class ReplicaLogs:
             label: pod for pod in pods for label in [label_of(pod)] if label in self._cursors and has_log(pod)
         }
 
-    async def _read(
-        self,
-        label: str,
-        pod: str,
-        limit: float = math.inf,
-        *,
-        to_the_end: bool = False,
-        follower: Follower | None = None,
-    ) -> None:
-        """Read on from where the cursor is, up to a limit of bytes that were not read before."""
-        cursor, fresh = self._cursors[label], 0
-        chunks = self._client.read_log(
-            pod,
-            self._ref.namespace,
-            since=cursor.reconnect(),
-            follow=follower is not None,
-            idle_seconds=None if follower is None else _IDLE_SECONDS,
-        )
+    async def _read(self, label: str, pod: str, limit: float = math.inf, *, to_the_end: bool = False) -> None:
+        """Read on from where the cursor is, up to a limit of characters that were not read before."""
+        fresh = 0
         await self._emit(self._budget(label, pod).release())
-        async with aclosing(_lines(chunks, to_the_end=to_the_end)) as lines:
-            async for line in lines:
-                text = cursor.take(line)
-                if text is not None:
-                    if follower is not None:
-                        follower.lines += 1
-                    await self._show(label, pod, text)
-                    fresh += len(line)
-                    if fresh > limit:
-                        return
-                await self._give_way(1 + len(line) // 1024)
+        async with aclosing(self._log_of(label, pod).lines(to_the_end=to_the_end)) as lines:
+            async for text in lines:
+                await self._show(label, pod, text)
+                fresh += len(text)
+                if fresh > limit:
+                    return
+                await self._give_way(1 + len(text) // 1024)
 
     async def _read_tail(self, label: str, pod: str) -> None:
         """Read the last lines alone, where reading all of them was too much."""
-        cursor = self._cursors[label]
         try:
-            async with asyncio.timeout(_TAIL_SECONDS):
-                chunks = self._client.read_log(
-                    pod, self._ref.namespace, since=cursor.reconnect(), tail_lines=_TAIL_LINES
-                )
-                async with aclosing(_lines(chunks, to_the_end=True)) as lines:
-                    async for line in lines:
-                        if (text := cursor.take(line)) is not None:
-                            await self._show(label, pod, text)
+            async with (
+                asyncio.timeout(_TAIL_SECONDS),
+                aclosing(self._log_of(label, pod).lines(tail=_TAIL_LINES)) as lines,
+            ):
+                async for text in lines:
+                    await self._show(label, pod, text)
         except Exception as e:
             self._log.warning("[%s] Could not read the end of the log either: %s", label, message(e))
 
@@ -318,17 +298,6 @@ class ReplicaLogs:
         if not self._warned:
             self._warned = True
             self._log.warning("Could not read the replicas' logs; will try again: %s", message(e))
-
-
-async def _lines(chunks: AsyncGenerator[bytes, None], *, to_the_end: bool) -> AsyncGenerator[bytes, None]:
-    """Yield the lines of a log; the last one only where it will not grow any more, else it may be half a line."""
-    splitter = LineSplitter()
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            for line in splitter.feed(chunk):
-                yield line
-    if to_the_end and splitter.rest:
-        yield splitter.rest
 
 
 async def _end(follower: Follower) -> None:

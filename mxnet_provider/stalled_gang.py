@@ -5,6 +5,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.client.stalls import read_each
 from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.pods import has_log, label_of
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
@@ -43,7 +44,9 @@ class StalledGang:
         self._look_at = None
         pods = [pod for pod in in_order(await self._client.replica_pods(self._ref)) if has_log(pod)]
         workers = [pod for pod in pods if label_of(pod).startswith(f"{names.WORKER.lower()}-")][:MOST_WORKERS]
-        stalls = {label_of(pod): stall_in(await self._last_line(pod["metadata"]["name"])) for pod in workers}
+        named = {label_of(pod): pod["metadata"]["name"] for pod in workers}
+        lines = await read_each(named, lambda worker: self._last_line(named[worker]))
+        stalls = {worker: stall_in(line) for worker, line in lines.items()}
         if text := gang_stall(stalls):
             self._log.warning("%s %s", self._ref.title, text)
 

@@ -124,7 +124,8 @@ class JobWatch:
                         self._states.report(job, self._log)
                         self._observe(job)
                         self._logs.metrics.status(job)
-                        await (self._logs.drain(pods) if pods else self._logs.poll(job))
+                        is_over = found is not None and found.is_over
+                        await (self._logs.drain(pods) if is_over else self._logs.poll(job))
                     if found is not None:
                         return self._event(found, job, pods)
                 await asyncio.sleep(self._polling.pause)

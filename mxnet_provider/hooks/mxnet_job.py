@@ -1,11 +1,12 @@
 """The hook through which Airflow's workers create, watch and delete MXJobs and read their logs."""
 
 import asyncio
+import functools
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
@@ -18,7 +19,6 @@ from mxnet_operator.readers.log_lines import split_lines
 from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.hooks.job_client import AsyncJobClient
-from mxnet_provider.job import kill
 from mxnet_provider.job.completion import Completion
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
@@ -30,6 +30,7 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
 _TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _through_short_outages = tenacity.retry(
@@ -38,6 +39,20 @@ _through_short_outages = tenacity.retry(
     stop=tenacity.stop_after_delay(120),
     reraise=True,
 )
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncJobClient, P], Awaitable[T]],
+) -> Callable[Concatenate["MXNetJobHook", P], T]:
+    """Return a method of the hook that waits for one of the asynchronous client, through short outages."""
+
+    @functools.wraps(method)
+    @_through_short_outages
+    def call(hook: "MXNetJobHook", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = hook._ask(lambda jobs: getattr(jobs, method.__name__)(*args, **kwargs))
+        return found
+
+    return call
 
 
 class MXNetJobHook(KubernetesHook):
@@ -90,24 +105,26 @@ class MXNetJobHook(KubernetesHook):
             return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="ascii").strip()
         return self.DEFAULT_NAMESPACE
 
+    # Airflow's hook has two methods of these names, whose types mypy would take for those of an assignment.
     @_through_short_outages
     def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
-        """Create the job in the namespace that its metadata names, and return it with its uid.
-
-        A creation that met a quota in the middle of being counted (409 Conflict) is tried again; one of a name that
-        exists is rejected with 409 AlreadyExists.
-        """
+        """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
         return self._ask(lambda jobs: jobs.create_job(manifest, plural))
-
-    @_through_short_outages
-    def apply_object(self, manifest: Mapping[str, Any], namespace: str) -> bool:
-        """Create an object of `bundled_objects.PLURALS`, or patch the one that exists; return whether it is new."""
-        return self._ask(lambda jobs: jobs.apply_object(manifest, namespace))
 
     @_through_short_outages
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
         """Return the job that has the name, or None; whether it is the one is for its uid to say."""
         return self._ask(lambda jobs: jobs.get_job(ref))
+
+    apply_object = _blocking(AsyncJobClient.apply_object)
+    all_jobs = _blocking(AsyncJobClient.all_jobs)
+    list_jobs = _blocking(AsyncJobClient.list_jobs)
+    delete_job = _blocking(AsyncJobClient.delete_job)
+    patch_job = _blocking(AsyncJobClient.patch_job)
+    may_patch = _blocking(AsyncJobClient.may_patch)
+    end_job = _blocking(AsyncJobClient.end_job)
+    replica_pods = _blocking(AsyncJobClient.replica_pods)
+    get_replica_pod = _blocking(AsyncJobClient.get_replica_pod)
 
     def get_job_once(self, ref: JobRef, *, timeout: float | None = None) -> dict[str, Any] | None:
         """Return what `get_job` does, without trying again where the API server does not answer within `timeout` s."""
@@ -117,53 +134,6 @@ class MXNetJobHook(KubernetesHook):
                 return await jobs.get_job(ref)
 
         return self._ask(look)
-
-    @_through_short_outages
-    def all_jobs(self, namespace: str | None, selector: str) -> list[dict[str, Any]]:
-        """Return the jobs of a namespace, or of all, that a label selector finds."""
-        return self._ask(lambda jobs: jobs.all_jobs(namespace, selector))
-
-    @_through_short_outages
-    def list_jobs(self, like: JobRef, selector: str) -> list[dict[str, Any]]:
-        """Return the jobs of a reference's kind and namespace that a label selector finds."""
-        return self._ask(lambda jobs: jobs.list_jobs(like, selector))
-
-    @_through_short_outages
-    def delete_job(
-        self, ref: JobRef, *, propagation_policy: str = "Foreground", resource_version: str | None = None
-    ) -> bool:
-        """Delete the job if it still is the one with this uid, and of this version where one is given.
-
-        Its pods and Services go with it, by the cluster's garbage collection. Returns whether it was deleted.
-        """
-        return self._ask(
-            lambda jobs: jobs.delete_job(ref, propagation_policy=propagation_policy, resource_version=resource_version)
-        )
-
-    @_through_short_outages
-    def patch_job(self, ref: JobRef, patch: Mapping[str, Any]) -> bool:
-        """Merge a patch that names a resourceVersion; returns False where the job has changed since, or is gone."""
-        return self._ask(lambda jobs: jobs.patch_job(ref, patch))
-
-    @_through_short_outages
-    def may_patch(self, ref: JobRef) -> bool:
-        """Whether the account may patch jobs; to be asked of a name that does not exist yet."""
-        return self._ask(lambda jobs: jobs.may_patch(ref))
-
-    @_through_short_outages
-    def end_job(self, ref: JobRef, decide: kill.Decide, *, propagation_policy: str = "Foreground") -> kill.Ending:
-        """Do to the job what `decide` makes of it as it is, again for as long as it changes in between."""
-        return self._ask(lambda jobs: jobs.end_job(ref, decide, propagation_policy=propagation_policy))
-
-    @_through_short_outages
-    def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
-        """Return the pods that the job owns, as dicts."""
-        return self._ask(lambda jobs: jobs.replica_pods(ref))
-
-    @_through_short_outages
-    def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
-        """One pod as a dict, or None where it is gone."""
-        return self._ask(lambda jobs: jobs.get_replica_pod(name, namespace))
 
     @_through_short_outages
     def warnings(self, name: str, namespace: str) -> list[dict[str, Any]]:

@@ -4,13 +4,13 @@ Pure but for clock and chance: who polls says what each poll came to, and waits 
 """
 
 import random
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from mxnet_operator.api.conditions import RUNNING, job_state
+from mxnet_operator.client.outage import Outage, seconds_asked_for
 from mxnet_operator.readers.waiting import waiting_reasons
-from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.hooks.api_errors import is_transient, refusal
 
 _JITTER: Final = 0.2
 _SOON: Final = 4.0
@@ -26,7 +26,7 @@ class Polling:
     Args:
         poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
         api_outage_tolerance: For how many seconds the API server may be away.
-        warn: Called with a format and an argument, once in each outage.
+        warn: Called with a format and an argument, when an outage begins and when it ends.
         lease: Seconds of the job's lease, which runs on while the API server is away, as far as this process knows:
             the pauses are such that it is soon renewed after that. None for none.
         clock: Seconds, monotonic, for outages.
@@ -41,17 +41,16 @@ class Polling:
         lease: float | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self.outage = Outage(api_outage_tolerance, clock)
+        self.outage = Outage(api_outage_tolerance, clock, say=lambda text: warn("%s", f"{text[0].upper()}{text[1:]}"))
         self.pause = 0.0
         """Seconds until the next poll."""
         self._poll_interval = poll_interval
         longest = _LONGEST_PAUSE if lease is None else min(_LONGEST_PAUSE, lease / 6)
         self._longest_pause = max(longest, poll_interval)
-        self._warn = warn
 
     def answered(self, job: Mapping[str, Any] | None) -> None:
         """Take the job as it was just read; None where there is none."""
-        self.outage.answered()
+        self.outage.heard()
         self.pause = until_next_poll(job, self._poll_interval)
 
     def failed(self, error: Exception) -> Literal["refused", "error"] | None:
@@ -67,45 +66,11 @@ class Polling:
             if refusal(error) is None:
                 raise error
             return "refused"
-        if self.outage.lasts_too_long():
+        if self.outage.lasts_too_long(error):
             return "error"
-        failures = self.outage.failures
-        if failures == 1:
-            self._warn("The API server can't be reached, and it is waited for: %s", message(error))
-        grown = self._poll_interval * 2 ** min(failures, _DOUBLINGS)
-        self.pause = with_jitter(min(grown, self._longest_pause))
+        grown = self._poll_interval * 2 ** min(self.outage.failures, _DOUBLINGS)
+        self.pause = with_jitter(max(min(grown, self._longest_pause), seconds_asked_for(error)))
         return None
-
-
-class Outage:
-    """Time since the API server's last answer.
-
-    Args:
-        tolerance: For how many seconds it may be away.
-        clock: Seconds, monotonic.
-    """
-
-    def __init__(self, tolerance: float, clock: Callable[[], float] | None = None) -> None:
-        self.failures = 0
-        """How many requests have failed since the last answer."""
-        self.away = 0.0
-        """Seconds from the last answer to the last failure."""
-        self.longest = 0.0
-        self._tolerance = tolerance
-        self._clock = clock or time.monotonic
-        self._last_answer = self._clock()
-
-    def answered(self) -> None:
-        """Note that the server is there: what comes next is another outage."""
-        self.failures = 0
-        self._last_answer = self._clock()
-
-    def lasts_too_long(self) -> bool:
-        """Note that a request failed, and tell whether to give up."""
-        self.failures += 1
-        self.away = self._clock() - self._last_answer
-        self.longest = max(self.longest, self.away)
-        return self.away > self._tolerance
 
 
 def until_next_poll(job: Mapping[str, Any] | None, poll_interval: float) -> float:

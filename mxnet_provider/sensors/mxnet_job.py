@@ -123,7 +123,7 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
                 self._fail(e)
         decision = self._read()
         if decision is not None and decision.status == "error":
-            self.log.warning("The API server can't be reached, and it is waited for: %s", decision.message)
+            self.log.warning("The API server doesn't answer; waiting for it: %s", decision.message)
         elif decision is not None and not (self.silent_fail and decision.status in _SILENT):
             self._conclude(decision)
             return None

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.api.storable import storable_text
+from mxnet_operator.client.outage import Outage
 from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
-from mxnet_provider.job.polling import Outage, with_jitter
+from mxnet_provider.job.polling import with_jitter
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -44,7 +45,7 @@ async def connected(
                 hook = await held.enter_async_context(module.MXNetJobAsyncHook(say=say, **connection.arguments()))
                 break
             except AirflowUnreachableError as e:
-                if outage.lasts_too_long():
+                if outage.lasts_too_long(e):
                     raise
                 say(f"{e}. Trying again.")
             await asyncio.sleep(with_jitter(_PAUSE))

@@ -12,7 +12,7 @@ def test_an_outage_that_is_short_enough_is_waited_out(world):
     run = world.begin("deferred")
     uid = run.in_progress()
     run.gateway.down = True
-    eventually(lambda: "The API server can't be reached, and it is waited for" in run.train.log())
+    eventually(lambda: "The API server doesn't answer; trying until" in run.train.log())
     run.end()
     run.gateway.down = False
     run.train.wait("success")

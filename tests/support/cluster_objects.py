@@ -13,6 +13,7 @@ from waiting import SECONDS, patience
 
 from mxnet_operator.api.kinds import ALL, kind_of
 from mxnet_operator.client.jobs import collections
+from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.resources import MXJOBS, resource_of
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.client import Client
@@ -145,7 +146,7 @@ async def _until(
     client: Client, path: str, name: str, holds: Callable[[Object | None], object], seconds: float
 ) -> Object | None:
     found = None
-    named = collections(client, path, {"fieldSelector": f"metadata.name={name}"}, retry_timeout=seconds)
+    named = collections(client, path, {"fieldSelector": f"metadata.name={name}"}, outage=Outage(seconds))
     try:
         async with asyncio.timeout(seconds), contextlib.aclosing(named) as looks:
             async for objects in looks:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -22,12 +23,9 @@ from mxnet_operator.client.errors import (
     LogIncompleteError,
     ResultLostError,
 )
-from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.job_status import JobStatus, status_of
 from mxnet_operator.client.jobs import (
-    RETRY_SECONDS,
     DeletedError,
-    RetryBudget,
     delete_job,
     job_versions,
     main_replica,
@@ -35,6 +33,8 @@ from mxnet_operator.client.jobs import (
     replicas,
     until_gone,
 )
+from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
+from mxnet_operator.client.pod_log import LogFollower, log_lines
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
@@ -49,6 +49,7 @@ JobRef = str | JobStatus
 """A job's name, or the status that `submit` returned, which means that job only and no later one of its name."""
 Manifest = Mapping[str, Any] | str | Path
 
+_LOG: Final = logging.getLogger(__name__)
 _BASE_NAME: Final = "train"
 _SUFFIX: Final = 4
 """Random bytes after the names of jobs that have none of their own."""
@@ -59,8 +60,7 @@ class AsyncMXJobClient:
     """Asynchronous client for MXJobs on the cluster of a kubeconfig, or of the pod that runs it.
 
     Use it in `async with`. Credentials (bearer tokens and their files, client certificates, exec plugins) are
-    kubectl's, and are read again when the server rejects them. The methods are those of `MXJobClient`, whose
-    docstrings have their arguments and errors.
+    kubectl's, and are read again when the server rejects them.
 
     Args:
         kubeconfig: Kubeconfig file. Default: `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
@@ -106,7 +106,19 @@ class AsyncMXJobClient:
         manifest: Manifest | None = None,
         allow_unknown_fields: bool = False,
     ) -> JobStatus:
-        """Create a job and return its status."""
+        """Create a job and return its status.
+
+        A job without a name gets a unique one. If the server's reply is lost, the job is found again: never two.
+
+        Args:
+            job: Description of the job. Beside a manifest, it is merged over the manifest.
+            manifest: A whole MXJob: a mapping, YAML text, or the path of a file.
+            allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+
+        Raises:
+            InvalidJobError: The job is not valid. The error has every mistake.
+            JobExistsError: A job of this name exists.
+        """
         return status_of(await self._created(self.manifest(job, manifest, allow_unknown_fields=allow_unknown_fields)))
 
     def manifest(
@@ -116,7 +128,13 @@ class AsyncMXJobClient:
         *,
         allow_unknown_fields: bool = False,
     ) -> dict[str, Any]:
-        """Return the manifest that `submit` would send, without sending it."""
+        """Return the manifest that `submit` would send, without sending it.
+
+        Only a generated name ends differently each time. The arguments are those of `submit`.
+
+        Raises:
+            InvalidJobError: The job is not valid.
+        """
         if job is None and manifest is None:
             raise TypeError("submit() takes a description, a manifest, or both")
         try:
@@ -136,19 +154,48 @@ class AsyncMXJobClient:
         return made
 
     async def get(self, job: JobRef) -> JobStatus:
-        """Return the current status of a job."""
+        """Return the current status of a job.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+
+        Raises:
+            JobNotFoundError: The job doesn't exist.
+        """
         return await self._status(await self._found(job))
 
     async def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
-        """Wait until a job has finished, and return its status."""
+        """Wait until a job has finished, and return its status.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. The job goes on afterwards. Default: no limit.
+            check: Raise JobFailedError if the job failed.
+
+        Raises:
+            JobFailedError: The job failed, and `check` is True.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            TimeoutError: The job hasn't finished in time.
+        """
         async with asyncio.timeout(timeout):
-            status = await self._status(await self._ended(await self._found(job)))
+            status = await self._status(await self._ended(await self._found(job), self._outage()))
         if check and not status.succeeded:
             raise JobFailedError(status)
         return status
 
     async def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
-        """Yield the lines of a replica's log, through restarts of the job, until the job has finished."""
+        """Yield the lines of a replica's log, through restarts of the job, until the job has finished.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `server-1`. Default: `worker-0`, in tuning `tuner-0`.
+            follow: Wait for further lines. If False, only the lines so far.
+
+        Raises:
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            LogIncompleteError: The last lines could not be received. It is raised after all others.
+            ValueError: The job has no such replica.
+        """
         found = await self._found(job)
         chosen = main_replica(found) if replica is None else replica.lower()
         if chosen not in (there := replicas(found)):
@@ -159,21 +206,48 @@ class AsyncMXJobClient:
                 yield line.rstrip("\r\n")
 
     async def result(self, job: JobRef, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
-        """Wait until a job has succeeded, and return its result."""
+        """Wait until a job has succeeded, and return its result.
+
+        The result is what Worker 0 (in tuning, the Tuner) wrote to /dev/termination-log, up to 256 KiB: parsed if it
+        is JSON, else text, or None.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            timeout: Seconds to wait. Default: no limit.
+
+        Raises:
+            JobFailedError: The job failed.
+            JobNotFoundError: The job doesn't exist, or was deleted meanwhile.
+            ResultLostError: The result is longer than 4 KiB, and the pod whose log has it is gone.
+            TimeoutError: The job hasn't finished in time.
+        """
         status = await self.wait(job, timeout=timeout)
         if status.lost_result:
             raise ResultLostError(f"MXJob {status.namespace}/{status.name}: {status.lost_result}")
         return status.result
 
     async def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
-        """Return the metrics in a replica's log so far, each as a list with a value per epoch."""
+        """Return the metrics in a replica's log so far, each as a list with a value per epoch.
+
+        `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, the Speedometer's speed in
+        `samples_per_second`. `epochs` is the number of epochs so far, `accuracy` the last validation accuracy.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            replica: Replica, such as `worker-1`. Default: `worker-0`, in tuning `tuner-0`.
+        """
         training = TrainingLog()
         async for line in self.logs(job, replica=replica, follow=False):
             training.take(line)
         return training.history()
 
     async def delete(self, job: JobRef, *, wait: bool = True) -> bool:
-        """Delete a job with its pods, and return whether it existed."""
+        """Delete a job with its pods, and return whether it existed.
+
+        Args:
+            job: The job's name, or what `submit` returned.
+            wait: Wait until its pods are gone.
+        """
         try:
             found = await self._found(job)
         except JobNotFoundError:
@@ -189,6 +263,9 @@ class AsyncMXJobClient:
             raise RuntimeError("the client isn't open: use it in `async with`")
         return self._client
 
+    def _outage(self) -> Outage:
+        return Outage(self._retry_timeout, say=_LOG.warning)
+
     async def _created(self, manifest: dict[str, Any]) -> dict[str, Any]:
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
@@ -196,13 +273,13 @@ class AsyncMXJobClient:
         own = {**(metadata.get("annotations") or {}), names.SUBMISSION_ANNOTATION: token}
         body = {**manifest, "metadata": {**metadata, "annotations": own}}
         namespace, name = metadata["namespace"], metadata["name"]
-        budget = RetryBudget(self._retry_timeout)
+        retries = Retries(self._outage())
         while True:
             try:
                 return await self._connected.create(MXJOBS.path(namespace), body, {"fieldManager": "mxnet-client"})
             except (ApiUnavailable, ApiError) as error:
                 if not isinstance(error, ApiError) or error.reason != "AlreadyExists":
-                    await budget.bear(error)
+                    await retries.pause_or_raise(error)
                     continue
                 refusal = error
             found = await self._stored(namespace, name)
@@ -227,21 +304,21 @@ class AsyncMXJobClient:
         from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
-        budget = RetryBudget(self._retry_timeout)
+        retries = Retries(self._outage())
         while True:
             try:
                 return await self._connected.get(MXJOBS.path(namespace, name), shape=Stored)
             except (ApiUnavailable, ApiError) as error:
                 if isinstance(error, ApiError) and error.code == 404:
                     return None
-                await budget.bear(error)
+                await retries.pause_or_raise(error)
 
     async def _status(self, job: dict[str, Any]) -> JobStatus:
-        return status_of(await with_whole_result(self._connected, job, retry_timeout=self._retry_timeout))
+        return status_of(await with_whole_result(self._connected, job, outage=self._outage()))
 
-    async def _ended(self, job: dict[str, Any]) -> dict[str, Any]:
+    async def _ended(self, job: dict[str, Any], outage: Outage) -> dict[str, Any]:
         try:
-            versions = job_versions(self._connected, job, retry_timeout=self._retry_timeout)
+            versions = job_versions(self._connected, job, outage=outage)
             async with contextlib.aclosing(versions) as changes:
                 async for current in changes:
                     job = current
@@ -256,11 +333,12 @@ class AsyncMXJobClient:
 
     async def _followed(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
-        follower = LogFollower(self._connected, job, replica, lines.put_nowait, retry_timeout=self._retry_timeout)
+        outage = self._outage()
+        follower = LogFollower(self._connected, job, replica, lines.put_nowait, outage=outage)
 
         async def to_the_end() -> None:
             try:
-                watching = asyncio.create_task(self._ended(job))
+                watching = asyncio.create_task(self._ended(job, outage))
                 following = follower.start()
                 try:
                     await asyncio.wait({watching, following}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,9 +1,7 @@
 """Jobs on a server: in v1's words whatever their kind, how they change, and how they are deleted."""
 
-import asyncio
 import contextlib
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -12,6 +10,7 @@ from mxnet_operator.api import job_formats, names
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
+from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, Resource
@@ -20,11 +19,8 @@ from mxnet_operator.readers.pods import is_owned_by
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-RETRY_SECONDS: Final = 60.0
-"""Seconds for which a server that can't be reached is asked again before giving up."""
-
-_REST: Final = 0.5
-"""Seconds between the end of a watch and the next list."""
+_PASSING: Final = frozenset({404, 410})
+"""Codes that a list may be answered with in an outage, and not after it."""
 _LOOKS_BEFORE_DELETION: Final = 20
 """How often a job that changes between being read and being deleted is read again."""
 
@@ -37,71 +33,42 @@ class NotOursError(Exception):
     """A job to delete is somebody else's by now."""
 
 
-class RetryBudget:
-    """Retry budget for a server that can't be reached: pauses of half a second, doubled up to eight, until it is spent.
-
-    Args:
-        seconds: since its last answer.
-        clock: Seconds, monotonic.
-        sleep: Waits for so many seconds.
-    """
-
-    def __init__(
-        self,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._seconds, self._clock, self._sleep = seconds, clock, sleep
-        self.answered()
-
-    def answered(self) -> None:
-        """Note that the server is there."""
-        self._since, self._pause = self._clock(), 0.5
-
-    async def bear(self, error: Exception, *, also: int | None = None) -> None:
-        """Pause before the server is asked again.
-
-        Raises the error instead where that has gone on for too long, or where it is a lasting rejection; `also` is
-        a code that passes although it isn't transient.
-        """
-        is_final = isinstance(error, ApiError) and not error.is_transient and error.code != also
-        if is_final or self._clock() - self._since > self._seconds:
-            raise error
-        await self._sleep(self._pause)
-        self._pause = min(self._pause * 2, 8.0)
-
-    async def rest(self) -> None:
-        """Pause before a server that answers is asked again: its watches may end as soon as they begin."""
-        await self._sleep(_REST)
-
-
 async def collections(
-    client: "Client", path: str, params: dict[str, str] | None = None, *, retry_timeout: float = RETRY_SECONDS
+    client: "Client", path: str, params: dict[str, str] | None = None, *, outage: Outage | None = None
 ) -> AsyncGenerator[dict[str, dict[str, Any]]]:
     """Yield the objects of a list by uid, as they are and as they become; some versions may be left out.
 
-    Goes on through short absences of the server. Ends with nothing but an exception.
+    Goes on through an outage that its tolerance allows. Ends with nothing but an exception.
 
     Raises:
-        ApiUnavailable: the server stayed away for longer than `retry_timeout`.
+        ApiUnavailable, ApiError: the server was away for too long, or it rejects the request.
     """
     from mxnet_operator.kube.answers import Stored, document  # noqa: PLC0415
-    from mxnet_operator.kube.frames import event_of  # noqa: PLC0415
+    from mxnet_operator.kube.frames import SILENCE_SECONDS, event_of  # noqa: PLC0415
 
-    budget = RetryBudget(retry_timeout)
+    outage = outage or Outage()
+    retries = Retries(outage)
     while True:
         try:
             listed = await client.list(path, params)
-            budget.answered()
-            found = {item["metadata"]["uid"]: item for item in listed["items"]}
-            yield dict(found)
-            since = {"resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": "300"}
-            async with contextlib.aclosing(client.watch(path, {**(params or {}), **since}, idle_timeout=330)) as lines:
+        except (ApiUnavailable, ApiError) as error:
+            # A server that starts may serve its custom resources late.
+            await retries.pause_or_raise(error, also=_PASSING if outage.failures else {410})
+            continue
+        retries.answered()
+        found = {item["metadata"]["uid"]: item for item in listed["items"]}
+        yield dict(found)
+        since = {"resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": "300"}
+        query = {**(params or {}), **since, "allowWatchBookmarks": "true"}
+        try:
+            async with contextlib.aclosing(client.watch(path, query, idle_timeout=SILENCE_SECONDS)) as lines:
                 async for line in lines:
                     event = event_of(line)
                     if event.type == "ERROR":
                         break
+                    outage.heard()
+                    if event.type == "BOOKMARK":
+                        continue
                     changed = document(bytes(event.object), Stored)
                     uid = changed["metadata"]["uid"]
                     if event.type == "DELETED":
@@ -109,13 +76,15 @@ async def collections(
                     else:
                         found[uid] = changed
                     yield dict(found)
-            await budget.rest()
         except (ApiUnavailable, ApiError) as error:
-            await budget.bear(error, also=410)
+            if isinstance(error, ApiError) and not error.is_transient and error.code != 410:
+                raise
+        outage.disconnected()
+        await retries.pause()
 
 
 async def versions(
-    client: "Client", resource: Resource, namespace: str, name: str, *, retry_timeout: float = RETRY_SECONDS
+    client: "Client", resource: Resource, namespace: str, name: str, *, outage: Outage | None = None
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield an object as it is and as it becomes, newest last; some versions may be left out.
 
@@ -124,12 +93,10 @@ async def versions(
 
     Raises:
         DeletedError: the object isn't there, now or any more.
-        ApiUnavailable: the server stayed away for longer than `retry_timeout`.
+        ApiUnavailable: the server was away for too long.
     """
     selector = {"fieldSelector": f"metadata.name={name}"}
-    async with contextlib.aclosing(
-        collections(client, resource.path(namespace), selector, retry_timeout=retry_timeout)
-    ) as changes:
+    async with contextlib.aclosing(collections(client, resource.path(namespace), selector, outage=outage)) as changes:
         async for found in changes:
             if not found:
                 raise DeletedError(name)
@@ -184,16 +151,16 @@ async def read_pods(client: "Client", job: dict[str, Any]) -> list[dict[str, Any
 
 
 async def job_versions(
-    client: "Client", job: dict[str, Any], *, retry_timeout: float = RETRY_SECONDS
+    client: "Client", job: dict[str, Any], *, outage: Outage | None = None
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield a job as it is and as it becomes; as `versions`.
 
     Raises:
         DeletedError: it isn't there any more; a later one of its name may be.
-        ApiUnavailable: the server stayed away for longer than `retry_timeout`.
+        ApiUnavailable: the server was away for too long.
     """
     metadata = job["metadata"]
-    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"], retry_timeout=retry_timeout)
+    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"], outage=outage)
     async with contextlib.aclosing(found) as changes:
         async for current in changes:
             if current["metadata"]["uid"] != metadata["uid"]:
@@ -305,10 +272,8 @@ def _counts(job: dict[str, Any]) -> dict[str | None, int]:
 
 __all__ = [
     "PODS",
-    "RETRY_SECONDS",
     "DeletedError",
     "NotOursError",
-    "RetryBudget",
     "collections",
     "delete_if",
     "delete_job",

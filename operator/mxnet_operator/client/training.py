@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, job_state
-from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, read_pods, replicas
+from mxnet_operator.client.pod_log import log_lines
+from mxnet_operator.client.stalls import read_each
 from mxnet_operator.readers.pods import label_of
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, slow_workers, stall_text, stalled_workers
@@ -34,7 +35,9 @@ async def main_training(client: "Client", job: dict[str, Any]) -> tuple[Training
 
     Returns also when the last of them was written, in seconds since the epoch; 0 where that isn't known.
     """
-    training, written = await _read(client, job, main_replica(job), _LINES)
+    main = main_replica(job)
+    found = await read_each([main], lambda replica: _read(client, job, replica, _LINES))
+    training, written = found.get(main) or (TrainingLog(), 0.0)
     training.epochs_wanted = epochs_wanted(job)
     return training, written
 
@@ -56,8 +59,8 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
 
     kind, _, _ = main_replica(job).rpartition("-")
     workers = [each for each in replicas(job) if each.startswith(f"{kind}-")][:MOST_WORKERS]
-    found = await asyncio.gather(*(_read(client, job, each, _LINES_OF_WORKERS) for each in workers))
-    logs = {worker: log for worker, (log, _) in zip(workers, found, strict=True)}
+    found = await read_each(workers, lambda worker: _read(client, job, worker, _LINES_OF_WORKERS))
+    logs = {worker: log for worker, (log, _) in found.items()}
     if logs:
         training.stalled = stalled_workers({worker: log.stall for worker, log in logs.items()})
         training.stall = stall_text(training.stalled)
@@ -72,18 +75,19 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
 
 
 async def _read(client: "Client", job: dict[str, Any], replica: str, lines: int) -> tuple[TrainingLog, float]:
-    """Read the last lines of a log; returns also when the last one was written, in seconds since the epoch, or 0."""
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
+    """Read the last lines of a log; returns also when the last one was written, in seconds since the epoch, or 0.
 
+    Raises:
+        KubeError: they can't be read.
+    """
     written = 0.0
     training = TrainingLog(lambda: written)
     pod = pod_name(job["metadata"]["name"], replica)
-    with contextlib.suppress(KubeError):
-        async for line in log_lines(client, job["metadata"]["namespace"], pod, tail=lines, timestamps=True):
-            stamp, _, text = line.partition(" ")
-            with contextlib.suppress(ValueError):
-                written = datetime.fromisoformat(stamp).timestamp()
-            training.take(text)
+    async for line in log_lines(client, job["metadata"]["namespace"], pod, tail=lines, timestamps=True):
+        stamp, _, text = line.partition(" ")
+        with contextlib.suppress(ValueError):
+            written = datetime.fromisoformat(stamp).timestamp()
+        training.take(text)
     return training, written
 
 

@@ -155,7 +155,11 @@ class Executor:
         async with self._requests.turn(job.metadata.key):
             if outcome.error is not None:  # What rejected one pod (a quota, a bad template) will reject the next.
                 return
-            kind = self._kind_of(action)
+            try:
+                kind = self._kind_of(action)
+            except ApiError as error:  # raised, it would leave the other requests of this job under way
+                outcome.error = error
+                return
             resource, manifest = kind.resource, kind.build(job, action, has_hook)
             if isinstance(action, CreatePod):
                 manifest = self._decorated(job, manifest)
@@ -276,7 +280,11 @@ class Executor:
         An object that has changed since the version that an action names is left as it is, which is an error. Returns
         whether the object still existed.
         """
-        resource = self._job_actions.get(type(action)) or self._kind_of(action).resource
+        try:
+            resource = self._job_actions.get(type(action)) or self._kind_of(action).resource
+        except ApiError as error:  # as in `_create`
+            outcome.error = outcome.error or error
+            return False
         try:
             if isinstance(action, _Deletion):
                 path = resource.path(job.metadata.namespace, action.name)

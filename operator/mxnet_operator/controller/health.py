@@ -10,7 +10,7 @@ from typing import Final
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
-from mxnet_operator.kube.reflector import IDLE_SECONDS
+from mxnet_operator.kube.frames import SILENCE_SECONDS as IDLE_SECONDS
 
 SILENCE_SECONDS: Final = 2 * IDLE_SECONDS
 """Silence of a watch in seconds that fails liveness: it is restarted after IDLE_SECONDS, and was silent once more."""

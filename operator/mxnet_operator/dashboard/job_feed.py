@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
     DeletedError,
@@ -19,9 +18,11 @@ from mxnet_operator.client.jobs import (
     pod_selector,
     pods_of,
 )
+from mxnet_operator.client.outage import Outage, Retries
+from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import compare_workers, epochs_wanted
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.pods import has_log
 from mxnet_operator.readers.training_log import TrainingLog
@@ -60,6 +61,7 @@ class JobFeed:
         """Set with each change; cleared by who waits for it."""
         self._client = client
         self._replica = replica
+        self._outage = Outage()
         self._characters = 0
         self._pods_changed = asyncio.Condition()
         self._tasks: list[asyncio.Task[None]] = []
@@ -109,7 +111,7 @@ class JobFeed:
 
     async def _watch_job(self) -> None:
         try:
-            async with contextlib.aclosing(job_versions(self._client, self.job)) as changes:
+            async with contextlib.aclosing(job_versions(self._client, self.job, outage=self._outage)) as changes:
                 async for job in changes:
                     self.job = job
                     self._touch()
@@ -119,7 +121,8 @@ class JobFeed:
 
     async def _watch_pods(self) -> None:
         path = PODS.path(self.job["metadata"]["namespace"])
-        async with contextlib.aclosing(collections(self._client, path, pod_selector(self.job))) as changes:
+        versions = collections(self._client, path, pod_selector(self.job), outage=self._outage)
+        async with contextlib.aclosing(versions) as changes:
             async for found in changes:
                 self.pods = pods_of(self.job, found.values())
                 async with self._pods_changed:
@@ -127,8 +130,15 @@ class JobFeed:
                 self._touch()
 
     async def _watch_events(self) -> None:
+        retries = Retries(self._outage)
         while True:
-            if self.events != (found := await job_events(self._client, self.job)):
+            try:
+                found = await job_events(self._client, self.job)
+            except (ApiError, ApiUnavailable) as error:
+                await retries.pause_or_raise(error)
+                continue
+            retries.answered()
+            if self.events != found:
                 self.events = found
                 self._touch()
             if job_state(self.job) in TERMINAL:
@@ -148,7 +158,7 @@ class JobFeed:
         pod = pod_name(self.job["metadata"]["name"], replica)
         while True:
             await self._until(lambda: any(each["metadata"]["name"] == pod and has_log(each) for each in self.pods))
-            follower = LogFollower(self._client, self.job, replica, take, tail=tail)
+            follower = LogFollower(self._client, self.job, replica, take, tail=tail, outage=self._outage)
             following = follower.start()
             gone = asyncio.create_task(self._until(lambda: all(p["metadata"]["name"] != pod for p in self.pods)))
             try:

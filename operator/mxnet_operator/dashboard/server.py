@@ -16,8 +16,8 @@ from aiohttp import web
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import ALL
-from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.jobs import in_v1_words, pod_name, pods_of, replicas
+from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
 from mxnet_operator.client.training import running_trainings
 from mxnet_operator.dashboard import job_list, job_page
@@ -25,6 +25,7 @@ from mxnet_operator.dashboard.job_feed import JobFeed
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, is_path_segment
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.report.document import document
 
 _LOG = logging.getLogger(__name__)
@@ -161,12 +162,21 @@ class Dashboard:
             stream.until_outage(),
             contextlib.aclosing(job_list.all_jobs(self._client, self._namespace, _TICK)) as changes,
         ):
-            read, trainings = -_TICK, {}
-            async for jobs in changes:
-                if time.monotonic() - read >= _TICK:
-                    trainings, read = await running_trainings(self._client, jobs), time.monotonic()
-                await stream.draw(job_list.parts(jobs, trainings))
-                await asyncio.sleep(_REDRAW)
+            trainings: dict[str, TrainingLog] = {}
+            reading: asyncio.Task[dict[str, TrainingLog]] | None = None
+            read = -_TICK
+            try:
+                async for jobs in changes:
+                    if reading is not None and reading.done():
+                        trainings, reading = reading.result(), None
+                    if reading is None and time.monotonic() - read >= _TICK:
+                        reading, read = asyncio.create_task(running_trainings(self._client, jobs)), time.monotonic()
+                        await asyncio.wait({reading}, timeout=_PAUSE)  # a log that doesn't come holds up no list
+                    await stream.draw(job_list.parts(jobs, trainings))
+                    await asyncio.sleep(_REDRAW)
+            finally:
+                if reading is not None:
+                    reading.cancel()
         return stream.response
 
     async def _job(self, request: web.Request) -> web.Response:

@@ -178,7 +178,7 @@ def from_configuration(
             value = configuration.get_api_key_with_prefix("BearerToken")  # runs the loader's refresh hook
         except Exception as error:
             raise CredentialsError(f"the token for {configuration.host} can't be renewed: {error}") from error
-        return {"Authorization": value} if value else {}
+        return {"Authorization": value.strip()} if value else {}  # a token file may end in a newline
 
     try:
         context = _ssl_context(configuration) if configuration.host.startswith("https:") else None

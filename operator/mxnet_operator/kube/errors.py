@@ -26,6 +26,10 @@ class ApiUnavailable(KubeError):  # noqa: N818 - the name says a state of the se
     """The server can't be reached, or the connection broke: whether a write was carried out is unknown."""
 
 
+class SilentConnectionError(ApiUnavailable):
+    """A stream sent no byte for its idle timeout: its connection may be dead, and the server isn't known to be away."""
+
+
 class InvalidAnswerError(ApiUnavailable):
     """The response is not that of a Kubernetes API server to the request: a proxy's page, say, or half a body.
 

@@ -6,6 +6,8 @@ import msgspec
 
 from mxnet_operator.kube.answers import decoded
 
+SILENCE_SECONDS: Final = 80.0
+"""Seconds without a byte after which a watch counts as dead: servers send a bookmark every minute."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 

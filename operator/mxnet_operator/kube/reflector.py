@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 WATCH_SECONDS: Final = (300, 600)
 """Range of the random timeoutSeconds of a watch (client-go's), which spreads reconnections."""
-IDLE_SECONDS: Final = 150.0
-"""Seconds without a byte after which a watch counts as dead: servers send a bookmark every minute."""
 INITIAL_SECONDS: Final = 30.0
 """Seconds that the next initial event may take: a server that ignores sendInitialEvents never ends them."""
 _SHORTEST_WATCH: Final = 1.0
@@ -56,7 +54,7 @@ class Reflector(Generic[T]):
         *,
         namespace: str | None = None,
         label_selector: str = "",
-        idle_timeout: float = IDLE_SECONDS,
+        idle_timeout: float = frames.SILENCE_SECONDS,
         initial_timeout: float = INITIAL_SECONDS,
         page: int = PAGE,
         backoff: Backoff = Backoff(first=0.2, longest=30.0),  # noqa: B008 - frozen

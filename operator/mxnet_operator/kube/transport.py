@@ -7,6 +7,7 @@ import importlib.metadata
 import logging
 import os
 import re
+import socket
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, MutableSequence, Sequence
@@ -27,6 +28,7 @@ from mxnet_operator.kube.errors import (
     CredentialsError,
     InvalidAnswerError,
     KubeError,
+    SilentConnectionError,
     WriteFencedError,
 )
 from mxnet_operator.kube.instrumentation import RequestObserver
@@ -47,6 +49,10 @@ _TRUST_AGAIN: Final = 10.0
 """Seconds between two reloads of the certificates while TLS handshakes fail."""
 _LONGEST_TEXT: Final = 1000
 """Characters that are kept of an error's body that is not a Status."""
+_KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
+"""Seconds of silence before the first probe of a stream's connection and between two, and how many may be lost."""
+_HEARTBEAT: Final = 40.0
+"""Seconds between two pings of a WebSocket."""
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -137,6 +143,7 @@ class Transport:
         """Yield the response's body in the chunks in which it arrives, without a time limit."""
         timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout.connect, sock_read=idle_timeout)
         async with self._exchange(request, timeout) as reply:
+            _keep_alive(reply)
             async for chunk in reply.content.iter_any():
                 yield chunk
 
@@ -145,24 +152,43 @@ class Transport:
         self, path: str, params: Sequence[tuple[str, str]], protocol: str
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a WebSocket to a path, for a subresource such as a pod's `exec`; messages have no limits."""
-        if self._session is None:
-            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
+        credentials = self.credentials
         try:
-            async with self._session.ws_connect(
-                yarl.URL(self.credentials.server + path, encoded=True),
-                params=params,
-                protocols=(protocol,),
-                headers=await self._authorization(),
-                max_msg_size=0,
-                ssl=self.credentials.ssl or True,
-                server_hostname=self.credentials.server_hostname,
-                proxy=self.credentials.proxy,
-            ) as socket:
-                yield socket
+            try:
+                opened = await self._open_websocket(path, params, protocol)
+            except aiohttp.WSServerHandshakeError as error:
+                if error.status != 401 or not await self._renew(credentials):
+                    raise
+                opened = await self._open_websocket(path, params, protocol)
+            except _BROKEN as error:
+                if not _is_about_tls(error) or not await self._trust_anew(credentials):
+                    raise
+                opened = await self._open_websocket(path, params, protocol)
+            try:
+                yield opened
+            finally:
+                await opened.close()
         except aiohttp.WSServerHandshakeError as error:
             raise ApiError(error.status, "", f"{path}: {http.HTTPStatus(error.status).phrase}") from error
         except _BROKEN as error:
             raise ApiUnavailable(f"{self.credentials.server}: {_in_words(error)}") from error
+
+    async def _open_websocket(
+        self, path: str, params: Sequence[tuple[str, str]], protocol: str
+    ) -> aiohttp.ClientWebSocketResponse:
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
+        return await self._session.ws_connect(
+            yarl.URL(self.credentials.server + path, encoded=True),
+            params=params,
+            protocols=(protocol,),
+            headers=await self._authorization(),
+            max_msg_size=0,
+            heartbeat=_HEARTBEAT,
+            ssl=self.credentials.ssl or True,
+            server_hostname=self.credentials.server_hostname,
+            proxy=self.credentials.proxy,
+        )
 
     @contextlib.asynccontextmanager
     async def _exchange(
@@ -184,6 +210,8 @@ class Transport:
                     where = reply.headers.get("Location", "nowhere")
                     raise InvalidAnswerError(f"{self._asked(request, reply)} a redirection to {where}")
                 yield reply
+        except aiohttp.SocketTimeoutError as error:
+            raise SilentConnectionError(f"{self.credentials.server}: {_in_words(error)}") from error
         except _BROKEN as error:
             raise ApiUnavailable(f"{self.credentials.server}: {_in_words(error)}") from error
 
@@ -294,6 +322,19 @@ class Transport:
                     return False
                 self._auth_until = 0.0
         return True
+
+
+def _keep_alive(reply: aiohttp.ClientResponse) -> None:
+    """Have the system probe a connection that may be quiet for hours: one that is dead ends then."""
+    transport = None if reply.connection is None else reply.connection.transport
+    connection = None if transport is None else transport.get_extra_info("socket")
+    if connection is None:
+        return
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEP_ALIVE:
+            if hasattr(socket, option):  # not on every system
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def _ignore(method: str, host: str, code: str) -> None:

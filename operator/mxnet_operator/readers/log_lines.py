@@ -56,7 +56,7 @@ class LogCursor:
 
         `exact` keeps carriage returns, and undecodable bytes as Python's `surrogateescape` has them.
         """
-        self._exact = exact
+        self.exact = exact
         self.since: str | None = None
         self._last: _Key = (b"", b"")
         self._seen_at_last = 0
@@ -100,6 +100,6 @@ class LogCursor:
         return self._text(line[stamp.end() :])
 
     def _text(self, line: bytes) -> str:
-        if self._exact:
+        if self.exact:
             return line.decode("utf-8", "surrogateescape")
         return line.rstrip(b"\r").decode("utf-8", "replace")

@@ -23,7 +23,7 @@ from mxnet_operator.client import (
     MXJobClient,
     ResultLostError,
 )
-from mxnet_operator.client.follow_logs import LogFollower
+from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.description import MXJobDescription
 from mxnet_operator.kube.errors import ApiError, CredentialsError
 

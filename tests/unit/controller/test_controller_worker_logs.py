@@ -193,9 +193,10 @@ class Server:
 class Looker:
     """Looks at a running job of two workers at the times that a test says."""
 
-    def __init__(self):
+    def __init__(self, integration=None):
         self.server, self.now = Server(), 1000.0
-        self.reader = WorkerLogs().reader(Surroundings(client=self.server, record=None, clock=lambda: self.now))
+        around = Surroundings(client=self.server, record=None, clock=lambda: self.now)
+        self.reader = (integration or WorkerLogs()).reader(around)
 
     async def look(
         self,
@@ -366,6 +367,30 @@ async def test_a_log_that_cannot_be_read_changes_nothing(looker, error):
     assert await looker.look(after=LOOK_EVERY) is None
     looker.server.lines["digits-worker-0"] = EPOCH
     assert await looker.look(after=LOOK_EVERY) == ""
+
+
+@pytest.mark.parametrize("error", [ApiError(500, "InternalError", "dial tcp"), TimeoutError()])
+async def test_a_worker_on_a_dead_node_hides_not_that_another_stands_still(looker, error):
+    looker.server.lines["digits-worker-1"] = error
+    await looker.look()
+    words = await looker.look(after=LOOK_EVERY)
+    assert words == "stalled for 5m: worker-0 waits in MXNet's wait_to_read at train.py:11 (uneven batches?)"
+
+
+async def test_logs_that_do_not_come_hold_up_few_jobs_of_all_namespaces_together():
+    integration = WorkerLogs()
+    lookers = [Looker(integration) for _ in range(AT_A_TIME + 1)]
+    for each in lookers:
+        await each.look()
+        each.server.holds.clear()
+    held = [asyncio.create_task(each.look(after=LOOK_EVERY)) for each in lookers[:-1]]
+    while not all(each.server.read for each in lookers[:-1]):  # noqa: ASYNC110 - they start in their turn
+        await asyncio.sleep(0)
+    assert await lookers[-1].look(after=LOOK_EVERY) is None
+    assert lookers[-1].server.read == []
+    for task in held:
+        task.cancel()
+    await asyncio.gather(*held, return_exceptions=True)
 
 
 async def test_who_may_not_read_logs_tries_rarely_whatever_the_job(looker):

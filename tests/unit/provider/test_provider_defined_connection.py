@@ -150,7 +150,7 @@ def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
 
     monkeypatch.setattr("mxnet_provider.hooks.mxnet_job_async.MXNetJobAsyncHook", Hook)
     monkeypatch.setattr("asyncio.sleep", sleep)
-    monkeypatch.setattr("mxnet_provider.job.polling.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("mxnet_operator.client.outage.time", SimpleNamespace(monotonic=lambda: clock[0]))
     if is_waited_out:
         assert asyncio.run(enter()) == "the hook"
         assert said

@@ -3,8 +3,9 @@
 import pytest
 
 from mxnet_operator.api import names
+from mxnet_operator.client import outage
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.readers.log_lines import LogCursor, split_lines
-from mxnet_provider import replica_logs
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget
 from mxnet_provider.job.metrics import Metrics
@@ -97,9 +98,9 @@ class ScriptedLog:
     async def get_replica_pod(self, _name, _namespace):
         return self.pod(ended=self.ended())
 
-    async def read_log(self, _pod, _namespace, *, since, follow, **_):
+    async def read_log(self, _pod, _namespace, *, since, **_):
         self.asked.append(since)
-        for chunk in self.streams.pop(0) if follow else ():
+        for chunk in self.streams.pop(0):
             if isinstance(chunk, Exception):
                 raise chunk
             yield chunk
@@ -123,7 +124,7 @@ class ScriptedLog:
 
     async def follow(self, monkeypatch):
         """The follower of the one pod, when it has ended."""
-        monkeypatch.setattr(replica_logs, "_PAUSE", 0)
+        monkeypatch.setattr(outage, "_FIRST_PAUSE", 0)
         ref, job = JobRef(name="digits", namespace="default", uid="u"), {"status": {"state": "Running"}}
         async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print), follows=True) as logs:
             await logs.poll(job)
@@ -134,7 +135,7 @@ class ScriptedLog:
 
 async def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through(monkeypatch):
     log = ScriptedLog(
-        [f"{T}1Z a\n{T}1Z b\n".encode(), ConnectionResetError()],
+        [f"{T}1Z a\n{T}1Z b\n".encode(), ApiUnavailable("reset")],
         [f"{T}1Z a\n{T}1Z b\n{T}2Z c\n".encode()],
         [f"{T}2Z c\n{T}3Z d\n".encode()],
     )
@@ -145,21 +146,28 @@ async def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through
 
 
 async def test_a_stream_that_breaks_after_the_end_is_read_again(monkeypatch):
-    log = ScriptedLog([f"{T}1Z a\n".encode(), ConnectionResetError()], [f"{T}1Z a\n{T}2Z b".encode()])
+    log = ScriptedLog([f"{T}1Z a\n".encode(), ApiUnavailable("reset")], [f"{T}1Z a\n{T}2Z b".encode()])
     log.ended = lambda: True
     assert (await log.follow(monkeypatch)).is_complete
     assert log.shown == ["a", "b"]
 
 
-async def test_a_log_that_only_breaks_is_given_up_with_one_warning(monkeypatch):
-    log = ScriptedLog(*([[ConnectionResetError("reset")]] * 12))
+async def test_a_log_that_cannot_be_read_is_tried_again_and_said_so_once(monkeypatch):
+    dead_node = ApiError(500, "InternalError", "dial tcp: connection refused")
+    log = ScriptedLog(*([[dead_node]] * 12), [f"{T}1Z a\n".encode()])
+    assert (await log.follow(monkeypatch)).is_complete
+    assert log.shown == ["a"]
+    assert log.warnings == [f"[worker-0] the log of digits-worker-0 can't be read for now: {dead_node}"]
+
+
+async def test_a_log_that_may_not_be_read_is_given_up(monkeypatch):
+    log = ScriptedLog([ApiError(403, "Forbidden", "pods/log is forbidden")])
     assert not (await log.follow(monkeypatch)).is_complete
-    assert log.warnings == ["[worker-0] gave up reading the log: ConnectionResetError: reset"]
-    assert len(log.asked) == 10
+    assert log.warnings == ["[worker-0] gave up reading the log: pods/log is forbidden"]
 
 
 async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
-    streams = [[f"{T}1.{i:02}Z {i}\n".encode(), ConnectionResetError()] for i in range(30)]
+    streams = [[f"{T}1.{i:02}Z {i}\n".encode(), ApiUnavailable("reset")] for i in range(30)]
     log = ScriptedLog(*streams, [f"{T}2Z end\n".encode()])
     assert (await log.follow(monkeypatch)).is_complete
     assert len(log.shown) == 31
@@ -168,7 +176,7 @@ async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch)
 async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_beginning(monkeypatch):
     """Its node's clock may be behind that of the first."""
     log = ScriptedLog([f"{T}5Z first\n".encode()], [f"{T}1Z second\n".encode()])
-    monkeypatch.setattr(replica_logs, "_PAUSE", 0)
+    monkeypatch.setattr(outage, "_FIRST_PAUSE", 0)
     log.ended = lambda: True
     ref = JobRef(name="digits", namespace="default", uid="u")
     async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True) as logs:

@@ -12,7 +12,6 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.polling import Outage
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
@@ -66,26 +65,11 @@ class Server:
 @pytest.fixture
 def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server(looks)
-    monkeypatch.setattr("mxnet_provider.job.polling.time", SimpleNamespace(monotonic=made.clock))
+    monkeypatch.setattr("mxnet_operator.client.outage.time", SimpleNamespace(monotonic=made.clock))
     for module in ("watch", "triggers.mxnet_job_state"):
         patched = SimpleNamespace(**{**vars(asyncio), "sleep": made.sleep})
         monkeypatch.setattr(f"mxnet_provider.{module}.asyncio", patched)
     return made
-
-
-@each_outage
-def test_the_clock_is_set_back_by_each_answer(looks: list[tuple[float, str]], borne: bool) -> None:
-    now = 0.0
-    outage = Outage(600, lambda: now)
-    given_up = False
-    for seconds, what in looks:
-        now += seconds
-        if what == AWAY:
-            given_up |= outage.lasts_too_long()
-        else:
-            outage.answered()
-            assert outage.failures == 0
-    assert given_up is not borne
 
 
 def wait_in_a_worker(server: Server, **options: float) -> Any:

@@ -14,7 +14,8 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.missing_claims import missing_claims
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
-from mxnet_operator.client.jobs import RETRY_SECONDS, RetryBudget, in_v1_words, kind_of_job, until_gone
+from mxnet_operator.client.jobs import in_v1_words, kind_of_job, until_gone
+from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
 from mxnet_operator.kube.resources import Resource
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ async def create_or_adopt(
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
     manifest = _with_digest(manifest)
-    budget = RetryBudget(retry_timeout)
+    retries = Retries(Outage(retry_timeout, say=say))
     while True:
         try:
             try:
@@ -104,7 +105,7 @@ async def create_or_adopt(
                 if not _is_taken(error):
                     raise
             found = await find_job_of(client, manifest, target)
-            budget.answered()
+            retries.answered()
             if found is None:
                 continue
             if "deletionTimestamp" in found["metadata"]:
@@ -124,7 +125,7 @@ async def create_or_adopt(
                     hint="run the same command again once the quota has room",
                     code=Exit.TRY_AGAIN,
                 ) from error
-            await budget.bear(error)
+            await retries.pause_or_raise(error)
 
 
 async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.progress import Progress
 from mxnet_operator.client.jobs import PODS, collections, pod_selector
+from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.training import compare_workers
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ _LOOKS_AT_ALL: Final = 3
 """Looks for one at the logs of all workers."""
 
 
-def replicas_shown(client: "Client", job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
+def replicas_shown(
+    client: "Client", job: dict[str, Any], shown: Progress, outage: Outage
+) -> AbstractAsyncContextManager[None]:
     """Show the job's pods in `shown` for the length of the body, if it draws replicas."""
-    return _beside(_follow(client, job, shown)) if shown.draws_replicas else contextlib.nullcontext()
+    return _beside(_follow(client, job, shown, outage)) if shown.draws_replicas else contextlib.nullcontext()
 
 
 def workers_compared(client: "Client", job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
@@ -51,12 +54,19 @@ def rest_of_log(job: dict[str, Any], replica: str) -> str:
     )
 
 
-async def _follow(client: "Client", job: dict[str, Any], shown: Progress) -> None:
+def gone_text(job: dict[str, Any], outage: Outage, otherwise: str) -> str:
+    """Return what to say of a job that isn't there any more."""
+    if not outage.longest:
+        return otherwise
+    return f"job {job['metadata']['name']} is gone: the API server came back without it"
+
+
+async def _follow(client: "Client", job: dict[str, Any], shown: Progress, outage: Outage) -> None:
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     path = PODS.path(job["metadata"]["namespace"])
     try:
-        async with contextlib.aclosing(collections(client, path, pod_selector(job))) as changes:
+        async with contextlib.aclosing(collections(client, path, pod_selector(job), outage=outage)) as changes:
             async for pods in changes:
                 shown.pods(list(pods.values()))
     except KubeError as error:

@@ -18,7 +18,7 @@ from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.argo_workflow import ProgressFile
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
-from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log, workers_compared
+from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
 from mxnet_operator.cli.running.local_files import (
     Written,
@@ -30,10 +30,8 @@ from mxnet_operator.cli.running.local_files import (
 )
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
-from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.client.jobs import (
     PODS,
-    RETRY_SECONDS,
     DeletedError,
     collections,
     in_v1_words,
@@ -42,6 +40,8 @@ from mxnet_operator.client.jobs import (
     pod_selector,
     read_pods,
 )
+from mxnet_operator.client.outage import RETRY_SECONDS, Outage
+from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import epochs_wanted
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.readers.pods import ENDED
@@ -209,18 +209,17 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
             shown.log_line(line)
             of_step.update(shown.training)
 
-        follower = LogFollower(
-            client, job, replica, on_line, on_wait=shown.waiting, retry_timeout=options.retry_timeout
-        )
+        outage = Outage(options.retry_timeout, say=shown.note)
+        follower = LogFollower(client, job, replica, on_line, on_wait=shown.waiting, outage=outage)
         follower.start()
         try:
-            async with replicas_shown(client, job, shown), workers_compared(client, job, shown):
-                await _until_terminal(client, options, record, shown)
+            async with replicas_shown(client, job, shown, outage), workers_compared(client, job, shown):
+                await _until_terminal(client, record, shown, outage)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))
-            record.seen(await with_whole_result(client, record.job or {}, retry_timeout=options.retry_timeout))
+            record.seen(await with_whole_result(client, record.job or {}, outage=outage))
         except DeletedError:
-            record.message = f"job {name} was deleted by somebody else before it finished"
+            record.message = gone_text(job, outage, f"job {name} was deleted by somebody else before it finished")
             say(record.message)
             return Exit.FAILED if options.adopt is None else Exit.DELETED
         finally:
@@ -248,8 +247,8 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     return Exit.FAILED
 
 
-async def _until_terminal(client: "Client", options: Options, record: Record, shown: Progress) -> None:
-    versions = job_versions(client, record.job or {}, retry_timeout=options.retry_timeout)
+async def _until_terminal(client: "Client", record: Record, shown: Progress, outage: Outage) -> None:
+    versions = job_versions(client, record.job or {}, outage=outage)
     page = ""
     async with contextlib.aclosing(versions) as changes:
         async for current in changes:

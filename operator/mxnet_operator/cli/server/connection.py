@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.instrumentation import RequestObserver
     from mxnet_operator.local.home import ClusterFiles, ClusterState
 
+REPLY_SECONDS = 30.0
+"""Seconds that an answer of the API server may take."""
 COMPLETION_SECONDS = 3.0
 """Seconds for which a shell waits for the API server."""
 _LOOK_SECONDS = 0.5
@@ -185,7 +187,9 @@ async def connect(
     credentials = await asyncio.to_thread(credentials_of, target)
     _check_namespace(target.namespace or credentials.namespace)
     try:
-        async with Client(credentials, max_connections=max_connections, observer=observer) as client:
+        async with Client(
+            credentials, request_timeout=REPLY_SECONDS, max_connections=max_connections, observer=observer
+        ) as client:
             yield client
     except ApiUnavailable as error:
         raise CommandError(

@@ -12,9 +12,9 @@ from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, 
 from mxnet_operator.cli.running.local_files import is_local, written
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
-from mxnet_operator.client.follow_logs import log_lines
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import read_pods
+from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.client.training import compare_workers, main_training
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.volumes import kept_volumes

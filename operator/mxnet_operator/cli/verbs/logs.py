@@ -20,8 +20,9 @@ from mxnet_operator.cli.server.connection import (
     typed_target,
 )
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
-from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, pod_name, pods_of, replicas
+from mxnet_operator.client.outage import Outage
+from mxnet_operator.client.pod_log import LogFollower, log_lines
 from mxnet_operator.readers.log_figures import rank_in
 from mxnet_operator.readers.pods import has_log, why_not_started
 
@@ -109,8 +110,11 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
 
 async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Writer"], tail: int | None) -> None:
     """Show the logs until the job is finished or deleted, or one of them can't be shown any more."""
-    followers = [LogFollower(client, job, replica, write, tail=tail) for replica, write in writers.items()]
-    ended = asyncio.create_task(_until_ended(client, job))
+    outage = Outage(say=say)
+    followers = [
+        LogFollower(client, job, replica, write, tail=tail, outage=outage) for replica, write in writers.items()
+    ]
+    ended = asyncio.create_task(_until_ended(client, job, outage))
     await asyncio.wait({ended, *(follower.start() for follower in followers)}, return_when=asyncio.FIRST_COMPLETED)
     if ended.done():
         await ended
@@ -120,9 +124,9 @@ async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Wr
         say(rest_of_log(job, replica))
 
 
-async def _until_ended(client: "Client", job: dict[str, Any]) -> None:
+async def _until_ended(client: "Client", job: dict[str, Any], outage: Outage) -> None:
     with contextlib.suppress(DeletedError):
-        async with contextlib.aclosing(job_versions(client, job)) as changes:
+        async with contextlib.aclosing(job_versions(client, job, outage=outage)) as changes:
             async for current in changes:
                 if job_state(current) in TERMINAL:
                     return

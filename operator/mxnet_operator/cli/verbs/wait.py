@@ -14,10 +14,11 @@ from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
-from mxnet_operator.cli.running.follow_replicas import replicas_shown
+from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import DeletedError, job_versions
+from mxnet_operator.client.outage import Outage
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -63,28 +64,31 @@ async def wait(
 ) -> Exit:
     """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
     seconds = None if timeout is None else duration(timeout)
-    async with connect(target) as client:
-        namespace = target.namespace or client.namespace
-        job = await get_job(client, namespace, name)
-        try:
+    try:
+        async with asyncio.timeout(seconds), connect(target) as client:
+            job = await get_job(client, target.namespace or client.namespace, name)
             with progress(show_log=False) as shown:
-                async with asyncio.timeout(seconds), replicas_shown(client, job, shown):
-                    job = await _until(client, job, awaited, shown)
-        except TimeoutError:
-            say(f"job {name}: not {awaited} after {elapsed_text(seconds or 0)}")
-            return Exit.TIMEOUT
-        except DeletedError:
-            say(f"job {name} was deleted before it was {awaited}")
-            return Exit.FAILED
+                outage = Outage(say=shown.note)
+                try:
+                    async with replicas_shown(client, job, shown, outage):
+                        job = await _until(client, job, awaited, shown, outage)
+                except DeletedError:
+                    say(gone_text(job, outage, f"job {name} was deleted before it was {awaited}"))
+                    return Exit.FAILED
+    except TimeoutError:
+        say(f"job {name}: not {awaited} after {elapsed_text(seconds or 0)}")
+        return Exit.TIMEOUT
     state = job_state(job)
     if message := terminal_message(job):
         say(message, style="green" if state == SUCCEEDED else "red")
     return outcome(state, awaited) or Exit.OK
 
 
-async def _until(client: "Client", job: dict[str, Any], awaited: Awaited, shown: Progress) -> dict[str, Any]:
+async def _until(
+    client: "Client", job: dict[str, Any], awaited: Awaited, shown: Progress, outage: Outage
+) -> dict[str, Any]:
     """Wait until the outcome is clear; returns the job."""
-    async with contextlib.aclosing(job_versions(client, job)) as changes:
+    async with contextlib.aclosing(job_versions(client, job, outage=outage)) as changes:
         async for current in changes:
             shown.job(current)
             state = job_state(current)

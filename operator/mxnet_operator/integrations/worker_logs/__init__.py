@@ -4,10 +4,9 @@ A controller that may not read logs, as without `components/worker-logs`, report
 """
 
 import asyncio
-import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections import Counter
 from datetime import timedelta
 from typing import Final, TypeVar
 
@@ -16,6 +15,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.client.stalls import READ_SECONDS, read_each
 from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.client import ApiError, Params
@@ -30,10 +30,9 @@ LOOK_EVERY: Final = 120.0
 LOOK_AGAIN_WHERE_FORBIDDEN: Final = 600.0
 COMPARE_EVERY: Final = 5
 """Of so many readings of a job, one compares the speeds of its workers."""
-READ_SECONDS: Final = 5.0
-ONE_READ_SECONDS: Final = 2.0
 AT_A_TIME: Final = 2
-"""Maximum number of jobs whose logs are read at the same time: a node that doesn't answer holds up no other job."""
+"""Maximum number of jobs whose logs this process reads at the same time: a node that doesn't answer holds up no
+other job."""
 PUT_OFF: Final = 10.0
 """Minimum seconds until a job is looked at whose turn came while others were read; at most `LOOK_EVERY`, at random:
 jobs that a new leader has seen first at the same moment spread over that time."""
@@ -62,12 +61,12 @@ class _Look(msgspec.Struct):
 class LogReader(JobReader):
     """Reader of the last lines of each running job's first worker, and of the others' where that one stands still."""
 
-    def __init__(self, around: Surroundings, look_every: float) -> None:
-        """Create a reader that has read nothing; the time is in seconds."""
+    def __init__(self, around: Surroundings, look_every: float, reading: "Counter[str]") -> None:
+        """Create a reader that has read nothing; the time is in seconds, `reading` counts the jobs being read."""
         self._client, self._clock = around.client, around.clock
         self._look_every = look_every
         self._looks: dict[str, _Look] = {}
-        self._reading = 0
+        self._reading = reading
         self._forbidden_until = float("-inf")
 
     async def observe(self, job: MXJob, _: bytes, observed: Observed) -> Observed:
@@ -82,21 +81,20 @@ class LogReader(JobReader):
             look = self._looks[key] = _Look(first.uid, self._clock() + self._look_every, TrainingLog())
         if self._clock() < look.again:
             return observed
-        if self._reading >= AT_A_TIME or self._clock() < self._forbidden_until:
+        if self._reading.total() >= AT_A_TIME or self._clock() < self._forbidden_until:
             put_off = random.uniform(PUT_OFF, LOOK_EVERY)  # noqa: S311 - no secret
             look.again = max(self._clock() + put_off, self._forbidden_until)
             return observed
-        self._reading += 1
+        self._reading[key] += 1
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                return observed.with_fact(await self._view(job, first, workers, look))
+            return observed.with_fact(await self._view(job, first, workers, look))
         except (KubeError, TimeoutError) as error:  # Not known: the status stays as it is.
             log.debug("the workers' logs: %s", error, extra={"job": key})
             if isinstance(error, ApiError) and error.code == 403:
                 self._forbidden_until = self._clock() + LOOK_AGAIN_WHERE_FORBIDDEN
             return observed
         finally:
-            self._reading -= 1
+            self._reading[key] -= 1
             look.again = max(self._clock() + self._look_every, self._forbidden_until)
 
     async def after(self, job: MXJob) -> timedelta | None:
@@ -110,33 +108,20 @@ class LogReader(JobReader):
 
     async def _view(self, job: MXJob, first: PodView, workers: list[PodView], look: _Look) -> LogView:
         """Return what the first worker that runs shows: the others matter if it stands still, and now and then."""
-        training = await self._training(job, first, look)
-        others = [each for each in sorted(workers, key=by_index)[:MOST_WORKERS] if each is not first]
+        async with asyncio.timeout(READ_SECONDS):
+            training = await self._training(job, first, look)
+        others = {label(each): each for each in sorted(workers, key=by_index)[:MOST_WORKERS] if each is not first}
         if training.stall:
-            found = await self._of_each(others, lambda worker: self._stall(job, worker))
-            stalls = {label(first): training.stall, **{worker: stall or "" for worker, stall in found.items()}}
+            stalls = await read_each(others, lambda worker: self._stall(job, others[worker]))
+            stalls[label(first)] = training.stall
             training.stalled = stalled_workers(dict(sorted(stalls.items(), key=lambda each: _number(each[0]))))
         elif look.number % COMPARE_EVERY == 0:
-            speeds = await self._of_each(others, lambda worker: self._speed(job, worker))
+            speeds = await read_each(others, lambda worker: self._speed(job, others[worker]))
             speeds[label(first)] = training.usual_speed()
             known = {worker: speed for worker, speed in speeds.items() if speed is not None}
             training.slow_workers = slow_workers(known, {label(each): each.node_name for each in workers})
         look.number += 1
         return LogView(training.status())
-
-    async def _of_each(
-        self, workers: list[PodView], read: Callable[[PodView], Awaitable[T | None]]
-    ) -> dict[str, T | None]:
-        """Read something of several workers at once; None of those that don't answer in time."""
-
-        async def of_one(worker: PodView) -> T | None:
-            with contextlib.suppress(KubeError, TimeoutError):
-                async with asyncio.timeout(ONE_READ_SECONDS):
-                    return await read(worker)
-            return None
-
-        found = await asyncio.gather(*map(of_one, workers))
-        return {label(worker): each for worker, each in zip(workers, found, strict=True)}
 
     async def _training(self, job: MXJob, worker: PodView, look: _Look) -> TrainingLog:
         training = look.training
@@ -204,7 +189,8 @@ class WorkerLogs(Integration):
     def __init__(self, look_every: float = LOOK_EVERY) -> None:
         """Create an integration that looks at each running job every so many seconds."""
         self._look_every = look_every
+        self._reading: Counter[str] = Counter()
 
     def reader(self, around: Surroundings) -> JobReader:
         """Return a reader of workers' last lines."""
-        return LogReader(around, self._look_every)
+        return LogReader(around, self._look_every, self._reading)

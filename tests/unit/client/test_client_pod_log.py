@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from waiting import MOMENT
 
-from mxnet_operator.client import follow_logs
-from mxnet_operator.client.follow_logs import LogFollower
+from mxnet_operator.client import pod_log
+from mxnet_operator.client.pod_log import LogFollower
 
 UID, STAMP = "of-the-job", "2026-01-01T00:00:00.%09dZ "
 JOB = {"metadata": {"name": "a", "namespace": "default", "uid": UID}}
@@ -40,7 +40,11 @@ class Server:
         await asyncio.Event().wait()
         yield b""
 
-    async def stream(self, path, params):
+    async def find(self, path, *, shape=None):
+        await asyncio.sleep(0)
+        return self.pod
+
+    async def stream(self, path, params, *, idle_timeout=None):
         self.reading.set()
         await asyncio.sleep(0)
         number = 0
@@ -66,7 +70,7 @@ def skewing(monkeypatch):
 
 @pytest.fixture
 def brief(monkeypatch):
-    monkeypatch.setattr(follow_logs, "_LOOK", 0.001, raising=False)
+    monkeypatch.setattr(pod_log, "_LOOK", 0.001, raising=False)
 
 
 ENDED = {"terminated": {"exitCode": 0}}
@@ -137,7 +141,7 @@ class Replaced(Server):
         return
         yield b""
 
-    async def stream(self, path, params):
+    async def stream(self, path, params, *, idle_timeout=None):
         uid = self.pod["metadata"]["uid"]
         self.asked.append((uid, params))
         await asyncio.sleep(0)

@@ -1,0 +1,222 @@
+"""Requests about jobs, their pods and their logs, for `mxjob`, the Python client and Airflow's workers and triggers."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import PLURALS
+from mxnet_operator.client.outage import LOG_SILENCE_SECONDS, READ_SILENCE_SECONDS
+from mxnet_operator.kube.errors import ApiError
+from mxnet_operator.kube.resources import EVENTS, PODS, Resource
+from mxnet_operator.readers.pods import is_owned_by
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+_COUNTINGS: Final = 5
+"""How often a job is created anew where a quota was just being counted."""
+
+
+class JobRef(msgspec.Struct, frozen=True, kw_only=True):
+    """Reference to a job: its name, its uid, and its resource.
+
+    The name finds it, and the uid says whether what was found is it. `uid` is empty until the job has been created.
+    """
+
+    name: str
+    namespace: str
+    uid: str = ""
+    api_version: str = names.API_VERSION
+    kind: str = names.KIND
+    plural: str = names.PLURAL
+
+    @classmethod
+    def of(cls, job: Mapping[str, Any], plural: str = names.PLURAL) -> "JobRef":
+        """Return the reference to a job as it was sent to, or returned by, the API server."""
+        metadata = job["metadata"]
+        return cls(
+            name=metadata["name"],
+            namespace=metadata["namespace"],
+            uid=metadata.get("uid") or "",
+            api_version=job.get("apiVersion") or names.API_VERSION,
+            kind=job.get("kind") or names.KIND,
+            plural=plural,
+        )
+
+    @property
+    def group(self) -> str:
+        """The API group, such as `kubeflow.org`."""
+        return self.api_version.partition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The version of the group, such as `v1`."""
+        return self.api_version.partition("/")[2]
+
+    @property
+    def title(self) -> str:
+        """Name of the job in messages."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
+    def collection(self) -> str:
+        """The path of all such jobs of its namespace on the API server."""
+        return Resource(self.group, self.version, self.plural).path(self.namespace)
+
+    @property
+    def path(self) -> str:
+        """Its own path on the API server."""
+        return Resource(self.group, self.version, self.plural).path(self.namespace, self.name)
+
+
+class JobClient:
+    """Requests about jobs over a client of the API server.
+
+    A request is sent once: whoever waits for a job knows how long an outage may be. It raises `ApiError` for what the
+    server rejects, and `ApiUnavailable` where the server can't be reached (both of `mxnet_operator.kube.errors`).
+    """
+
+    def __init__(self, api: "Client | None" = None) -> None:
+        self._open = api
+
+    @property
+    def api(self) -> "Client":
+        """Client of the API server."""
+        if self._open is None:
+            raise RuntimeError("the client is used within `async with`")
+        return self._open
+
+    async def get_job(self, ref: JobRef) -> dict[str, Any] | None:
+        """Return the job that has the name, or None; whether it is the one is for its uid to say."""
+        return await self.api.find(ref.path, shape=_stored())
+
+    async def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
+        """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
+        ref = JobRef.of(manifest, plural)
+        for attempt in range(_COUNTINGS):
+            try:
+                return await self.api.create(ref.collection, manifest)
+            except ApiError as e:
+                if e.reason != "Conflict" or attempt == _COUNTINGS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    async def apply_object(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Create an object of `bundled_objects.PLURALS`, or patch the one that exists; return whether it is new."""
+        from mxnet_operator.kube.client import STRATEGIC_MERGE_PATCH  # noqa: PLC0415
+
+        resource = Resource("", "v1", PLURALS[manifest["kind"]])
+        try:
+            await self.api.create(resource.path(namespace), manifest)
+        except ApiError as e:
+            if e.reason != "AlreadyExists":
+                raise
+            path = resource.path(namespace, manifest["metadata"]["name"])
+            await self.api.patch(path, manifest, STRATEGIC_MERGE_PATCH)
+            return False
+        return True
+
+    async def list_jobs(self, like: JobRef, selector: str) -> list[dict[str, Any]]:
+        """Return the jobs of a reference's kind and namespace that a label selector finds."""
+        return await self._listed(like.collection, labelSelector=selector)
+
+    async def all_jobs(self, namespace: str | None, selector: str) -> list[dict[str, Any]]:
+        """Return the jobs of a namespace, or of all, that a label selector finds, read page by page."""
+        like = JobRef(name="", namespace="")
+        path = Resource(like.group, like.version, like.plural).path(namespace)
+        return await self._listed(path, labelSelector=selector)
+
+    async def may_patch(self, ref: JobRef) -> bool:
+        """Whether the account may patch jobs; to be asked of a name that does not exist yet.
+
+        Rights are checked before the object is: without the right that is answered 403, with it 404.
+        """
+        try:
+            await self.api.patch(ref.path, {"metadata": {}})
+        except ApiError as e:
+            if e.code not in (403, 404):
+                raise
+            return e.code != 403
+        return True
+
+    async def events(self, name: str, namespace: str) -> list[dict[str, Any]]:
+        """Return the events about objects of this name."""
+        return await self._listed(EVENTS.path(namespace), fieldSelector=f"involvedObject.name={name}")
+
+    async def delete_job(
+        self, ref: JobRef, *, propagation_policy: str = "Foreground", resource_version: str | None = None
+    ) -> bool:
+        """Delete the job if it still is the one with this uid, and of this version; returns whether it was deleted."""
+        only = {"uid": ref.uid} | ({} if resource_version is None else {"resourceVersion": resource_version})
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": only,
+            "propagationPolicy": propagation_policy,
+        }
+        return await _unless_gone(self.api.delete(ref.path, body))
+
+    async def patch_job(self, ref: JobRef, patch: Mapping[str, Any]) -> bool:
+        """Merge a patch that names a resourceVersion; returns False where the job has changed since, or is gone."""
+        return await _unless_gone(self.api.patch(ref.path, patch))
+
+    async def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
+        """Return the pods that the job owns."""
+        found = await self._listed(PODS.path(ref.namespace), labelSelector=f"{names.LABEL_JOB_NAME}={ref.name}")
+        return [pod for pod in found if is_owned_by(pod, ref.uid)]
+
+    async def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
+        """Return one pod, or None where it is gone."""
+        return await self.api.find(PODS.path(namespace, name), shape=_stored())
+
+    async def read_log(
+        self,
+        pod: str,
+        namespace: str,
+        *,
+        since: str | None = None,
+        tail_lines: int | None = None,
+        follow: bool = False,
+    ) -> AsyncGenerator[bytes, None]:
+        """Read the log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps.
+
+        One that is followed goes on until the container has ended, or is silent for a minute (SilentConnectionError).
+        """
+        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
+        if follow:
+            params["follow"] = True
+        if since is not None:
+            params["sinceTime"] = since
+        if tail_lines is not None:
+            params["tailLines"] = tail_lines
+        idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
+        chunks = self.api.stream(PODS.path(namespace, pod, "log"), params, idle_timeout=idle)
+        async with contextlib.aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
+
+    async def _listed(self, path: str, **selector: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (await self.api.list(path, selector))["items"]
+        return found
+
+
+async def _unless_gone(write: Awaitable[Any]) -> bool:
+    try:
+        await write
+    except ApiError as e:
+        if e.code in (404, 409):  # gone, or another job by now
+            return False
+        raise
+    return True
+
+
+def _stored() -> Any:
+    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
+
+    return Stored
+
+
+__all__ = ["JobClient", "JobRef"]

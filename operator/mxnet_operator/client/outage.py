@@ -1,0 +1,146 @@
+"""Outages of an API server, for everyone who follows a job: how long it has not been heard, and when to give up."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime, timedelta
+from typing import Final
+
+from mxnet_operator.kube.errors import ApiError
+
+RETRY_SECONDS: Final = 60.0
+"""Seconds for which a server that doesn't answer is asked again before giving up."""
+LOG_SILENCE_SECONDS: Final = 60.0
+"""Seconds without a byte after which a followed log is opened anew: it may be quiet, or its connection dead."""
+READ_SILENCE_SECONDS: Final = 30.0
+"""Seconds without a byte after which the reading of a log that isn't followed fails."""
+
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 8.0
+_LONGEST_RETRY_AFTER: Final = 30.0
+"""Seconds of a Retry-After header that are obeyed."""
+_TOO_MANY_REQUESTS: Final = 429
+_LONGEST_REASON: Final = 120
+
+
+class Outage:
+    """Time since an API server was last heard: any byte of a list, a watch, a log or a bookmark.
+
+    A connection that ends was alive until then, and one that turns out to be silent says nothing about the server. So
+    the time counts from there, and only requests that fail make it an outage. Followers of one job share an outage.
+
+    Args:
+        tolerance: Seconds for which the server may be away.
+        clock: Seconds, monotonic.
+        say: Called once when an outage begins, and once when the server is back.
+        now: Local time, for what is said.
+    """
+
+    def __init__(
+        self,
+        tolerance: float = RETRY_SECONDS,
+        clock: Callable[[], float] | None = None,
+        *,
+        say: Callable[[str], object] = lambda _: None,
+        now: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        self.failures = 0
+        """Number of requests that have failed since the server was last heard."""
+        self.away = 0.0
+        """Seconds from when the server was last heard to the last failure."""
+        self.longest = 0.0
+        """Longest time in seconds for which the server was away."""
+        self._tolerance = tolerance
+        self._clock = clock or time.monotonic
+        self._say, self._now = say, now
+        self._is_said = False
+        self._since = self._clock()
+
+    def heard(self) -> None:
+        """Note a byte of the server."""
+        if self._is_said:
+            self._say(f"the API server is back after {self._clock() - self._since:.0f} s")
+        self.failures, self._is_said = 0, False
+        self._since = self._clock()
+
+    def disconnected(self) -> None:
+        """Note that a connection has ended, or was found to be dead: whether the server is there is asked next."""
+        if not self.failures:
+            self._since = self._clock()
+
+    def lasts_too_long(self, error: Exception) -> bool:
+        """Note that a request failed, and return whether to give up.
+
+        A 429 is an answer of a server that is there, and never a reason to.
+        """
+        now = self._clock()
+        if isinstance(error, ApiError) and error.code == _TOO_MANY_REQUESTS:
+            self.failures, self._since = self.failures + 1, now
+            return False
+        self.away = now - self._since
+        self.longest = max(self.longest, self.away)
+        self.failures += 1
+        if self.away > self._tolerance:
+            return True
+        if not self._is_said:
+            self._is_said = True
+            until = _time_of_day(self._now(), self._tolerance - self.away)
+            self._say(f"the API server doesn't answer; trying until {until} ({_reason(error)})")
+        return False
+
+
+class Retries:
+    """Pauses of one follower in an outage: half a second, doubled up to eight.
+
+    Args:
+        outage: Outage of the server, which other followers may share.
+        sleep: Waits for so many seconds.
+    """
+
+    def __init__(self, outage: Outage, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self.outage = outage
+        self._sleep = sleep
+        self._pause = _FIRST_PAUSE
+
+    def answered(self) -> None:
+        """Note that a request of this follower was answered."""
+        self.outage.heard()
+        self._pause = _FIRST_PAUSE
+
+    async def pause_or_raise(self, error: Exception, *, also: Collection[int] = ()) -> None:
+        """Pause before a request is repeated.
+
+        `also` are codes that pass although they aren't transient.
+
+        Raises:
+            Exception: the error, where the outage lasts too long, or where the server would reject the request again.
+        """
+        code = error.code if isinstance(error, ApiError) else 0
+        if isinstance(error, ApiError) and not error.is_transient and code not in also:
+            raise error
+        if self.outage.lasts_too_long(error):
+            raise error
+        await self.pause(at_least=seconds_asked_for(error))
+
+    async def pause(self, *, at_least: float = 0.0) -> None:
+        """Pause, longer each time until the next answer."""
+        await self._sleep(max(self._pause, at_least))
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+
+def seconds_asked_for(error: Exception) -> float:
+    """Return the seconds that a server asks to wait before the next request, half a minute at most."""
+    return min((error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0, _LONGEST_RETRY_AFTER)
+
+
+def _time_of_day(now: datetime, seconds: float) -> str:
+    until = now + timedelta(seconds=min(seconds, 10 * 365 * 86400))
+    return f"{until:%H:%M:%S}" if until.date() == now.date() else f"{until:%Y-%m-%d %H:%M:%S}"
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + " ..."
+
+
+__all__ = ["LOG_SILENCE_SECONDS", "READ_SILENCE_SECONDS", "RETRY_SECONDS", "Outage", "Retries", "seconds_asked_for"]

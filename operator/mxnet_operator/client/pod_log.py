@@ -1,0 +1,329 @@
+"""Log of a pod, each line once over any number of connections, and of a replica, through the restarts of its job."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobClient
+from mxnet_operator.client.jobs import PODS, DeletedError, pod_name, pods_of, versions
+from mxnet_operator.client.outage import READ_SILENCE_SECONDS, Outage, Retries
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, SilentConnectionError
+from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
+from mxnet_operator.readers.long_result import is_part
+from mxnet_operator.readers.pods import has_log, is_log_complete, why_not_started
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+_LOOK = 1.0
+"""Seconds between two looks at whether the rest of a log comes, once its job has ended."""
+_MOST_LOOKS = 10
+"""Looks in a row that may find no new line, or a pod that still writes."""
+_BETWEEN_PODS: Final = 0.2
+"""Seconds between two looks for the pod of a replica that has none."""
+
+_NO_LOG: Final = frozenset({400, 404})
+"""Codes by which a log is refused whose pod is gone, or that isn't there yet."""
+
+OnLine = Callable[[str], None]
+State = Literal["writes", "ended", "gone"]
+"""Of a pod's main container."""
+
+
+class LogSource(Protocol):
+    """What a log is read from: a `JobClient`."""
+
+    def read_log(
+        self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None, follow: bool
+    ) -> AsyncGenerator[bytes, None]:
+        """Read the log with timestamps."""
+
+    async def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
+        """Return the pod."""
+
+
+class PodLog:
+    """Log of one pod's main container, read from where its cursor is.
+
+    Args:
+        source: Client to read with.
+        namespace: Namespace of the pod.
+        pod: Name of the pod.
+        uid: UID of the pod: the log of another one that takes the name isn't read.
+        cursor: Position to begin at.
+        outage: Outage of the API server.
+        on_trouble: Called once with why the log can't be read, while its pod can; reading is tried on.
+    """
+
+    def __init__(
+        self,
+        source: LogSource,
+        namespace: str,
+        pod: str,
+        uid: str,
+        *,
+        cursor: LogCursor | None = None,
+        outage: Outage | None = None,
+        on_trouble: OnLine = lambda _: None,
+    ) -> None:
+        self.cursor = cursor or LogCursor()
+        self.uid = uid
+        self.is_complete = False
+        """Whether a stream that was opened after the container's end has been read to its own end."""
+        self._source = source
+        self._namespace, self._pod = namespace, pod
+        outage = outage or Outage()
+        self._streams, self._looks = Retries(outage), Retries(outage)
+        self._on_trouble = on_trouble
+        self._is_in_trouble = False
+
+    async def follow(self, *, tail: int | None = None) -> AsyncGenerator[str]:
+        """Yield the lines until the container has ended, or the pod is gone; `tail` limits a log that begins.
+
+        A stream that breaks, or is silent for a minute, is followed by a look at the pod and another stream.
+
+        Raises:
+            ApiUnavailable, ApiError: the server was away for too long, or it rejects the request.
+        """
+        while True:
+            state = await self.state()
+            if state == "gone":
+                return
+            try:
+                limit = tail if self.cursor.since is None else None
+                lines = self.lines(follow=state == "writes", tail=limit, to_the_end=state == "ended")
+                async with contextlib.aclosing(lines):
+                    async for line in lines:
+                        self._streams.answered()
+                        self._is_in_trouble = False
+                        yield line
+            except SilentConnectionError:
+                continue
+            except (ApiUnavailable, ApiError) as error:
+                if isinstance(error, ApiError) and error.code in _NO_LOG:
+                    if state == "ended":
+                        return
+                elif isinstance(error, ApiError) and not error.is_transient:
+                    raise
+                elif isinstance(error, ApiError) and not self._is_in_trouble:
+                    self._is_in_trouble = True
+                    self._on_trouble(f"the log of {self._pod} can't be read for now: {error}")
+            else:
+                if state == "ended":
+                    self.is_complete = True
+                    return
+            await self._streams.pause()
+
+    async def lines(
+        self, *, follow: bool = False, tail: int | None = None, to_the_end: bool = True
+    ) -> AsyncGenerator[str]:
+        """Yield the lines after the cursor that one stream brings.
+
+        Its last line, if that has no end, comes only with `to_the_end`: else it may be half a line.
+        """
+        since = self.cursor.reconnect()
+        splitter = LineSplitter(exact=self.cursor.exact)
+        chunks = self._source.read_log(self._pod, self._namespace, since=since, tail_lines=tail, follow=follow)
+        async with contextlib.aclosing(chunks):
+            async for chunk in chunks:
+                for line in splitter.feed(chunk):
+                    if (text := self.cursor.take(line)) is not None:
+                        yield text
+        if to_the_end and splitter.rest and (text := self.cursor.take(splitter.rest)) is not None:
+            yield text
+
+    async def state(self) -> State:
+        """Return how the pod stands: the log of one that is gone went with it, and its name may be another's."""
+        while True:
+            try:
+                found = await self._source.get_replica_pod(self._pod, self._namespace)
+            except (ApiUnavailable, ApiError) as error:
+                await self._looks.pause_or_raise(error)
+                continue
+            self._looks.answered()
+            return _state(found, self.uid)
+
+
+def _state(pod: Mapping[str, Any] | None, uid: str) -> State:
+    if pod is None or pod["metadata"]["uid"] != uid:
+        return "gone"
+    return "ended" if is_log_complete(pod) else "writes"
+
+
+class LogFollower:
+    """Hands each line of a replica's main container to `on_line`, as often as a pod of it starts anew.
+
+    Lines come with their ends, byte for byte (`surrogateescape`), and very long ones in pieces. Those by which a long
+    result travels are left out.
+    """
+
+    def __init__(
+        self,
+        client: "Client",
+        job: dict[str, Any],
+        replica: str,
+        on_line: OnLine,
+        *,
+        on_wait: OnLine = lambda _: None,
+        tail: int | None = None,
+        outage: Outage | None = None,
+    ) -> None:
+        """`tail` limits the first log to its last lines; `on_wait` is called with why a log has no lines yet."""
+        self._client = client
+        self._source = JobClient(client)
+        self._job = job
+        self._namespace = job["metadata"]["namespace"]
+        self._pod = pod_name(job["metadata"]["name"], replica)
+        self._on_line = on_line
+        self._on_wait = on_wait
+        self._tail = tail
+        self._outage = outage or Outage()
+        self._seen: set[str] = set()
+        self._reading = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+        self._log: PodLog | None = None
+        """Of the pod whose log is read."""
+        self._moved = False
+        """Whether there was a line since the last look."""
+
+    def start(self) -> asyncio.Task[None]:
+        """Begin to follow, in a task of its own, which ends only by what makes the following stop."""
+        self._watching = asyncio.create_task(self._watch())
+        return self._watching
+
+    async def finish(self) -> bool:
+        """Read what is left of the log of a job that has ended, then stop; returns whether that was all of it.
+
+        As long as lines come there is time for those of a pod that has ended: the taker may be slow.
+
+        Raises:
+            ApiError, ApiUnavailable: what made the following stop before.
+        """
+        is_whole = await self._in_time(self._until_read())
+        await self.cancel()
+        if not is_whole and self._log is not None:  # its connection may be dead
+            is_whole = await self._in_time(self._take(self._log))
+        # A container that started and ended between two looks has not been read yet.
+        return is_whole and await self._in_time(self._read_once())
+
+    async def _until_read(self) -> None:
+        async with self._reading:  # else the watching might be ended between the beginning of a log and its end
+            await self.cancel()
+
+    async def _read_once(self) -> None:
+        with contextlib.suppress(DeletedError):
+            async with contextlib.aclosing(self._versions()) as pods:
+                async for pod in pods:
+                    await self._read(pod)
+                    return
+
+    async def _in_time(self, reading: Coroutine[Any, Any, None]) -> bool:
+        """Read until it is done, and return True, or until it is in vain.
+
+        Looks are counted, and not seconds: while the taker of a line doesn't take it, nothing else can happen.
+        """
+        task, looks = asyncio.create_task(reading), 0
+        try:
+            while looks < _MOST_LOOKS:
+                self._moved = False
+                await asyncio.wait({task}, timeout=_LOOK)
+                if task.done():
+                    await task
+                    return True
+                looks = 0 if self._moved and await self._has_ended() else looks + 1
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
+        return False
+
+    async def _has_ended(self) -> bool:
+        return self._log is None or await self._log.state() != "writes"
+
+    async def cancel(self) -> None:
+        """Stop at once.
+
+        Raises:
+            ApiError, ApiUnavailable: what made the following stop before.
+        """
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(DeletedError):
+                async with contextlib.aclosing(self._versions()) as pods:
+                    async for pod in pods:
+                        await self._read(pod)
+            await asyncio.sleep(_BETWEEN_PODS)  # not made yet, or between two attempts
+
+    async def _read(self, pod: dict[str, Any]) -> None:
+        uid = pod["metadata"]["uid"]
+        if uid in self._seen or not pods_of(self._job, [pod]):
+            return
+        if not has_log(pod):
+            self._on_wait(why_not_started(pod))
+            return
+        self._on_wait("")
+        async with self._reading:
+            self._seen.add(uid)
+            self._log = PodLog(
+                self._source,
+                self._namespace,
+                self._pod,
+                uid,
+                cursor=LogCursor(exact=True),
+                outage=self._outage,
+                on_trouble=self._on_wait,
+            )
+            tail, self._tail = self._tail, None
+            await self._take(self._log, tail)
+
+    async def _take(self, log: PodLog, tail: int | None = None) -> None:
+        async with contextlib.aclosing(log.follow(tail=tail)) as lines:
+            async for line in lines:
+                if not is_part(line):
+                    self._on_line(line)
+                    self._moved = True
+
+    def _versions(self) -> AsyncGenerator[dict[str, Any]]:
+        return versions(self._client, PODS, self._namespace, self._pod, outage=self._outage)
+
+
+async def log_lines(
+    client: "Client", namespace: str, pod: str, *, tail: int | None = None, timestamps: bool = False
+) -> AsyncIterator[str]:
+    """Yield the lines so far of a pod's `mxnet` container, as `LogFollower` has them, up to where a connection breaks.
+
+    Nothing where the pod is gone. With `timestamps` each line begins with when it was written, and a blank.
+    """
+    params: dict[str, str | int | bool] = {"container": names.CONTAINER}
+    if timestamps:
+        params["timestamps"] = True
+    if tail is not None:
+        params["tailLines"] = tail
+    splitter = LineSplitter(exact=True)
+    path = PODS.path(namespace, pod, "log")
+    try:
+        async with contextlib.aclosing(client.stream(path, params, idle_timeout=READ_SILENCE_SECONDS)) as chunks:
+            async for chunk in chunks:
+                for line in splitter.feed(chunk):
+                    text = line.decode("utf-8", "surrogateescape")
+                    if not is_part(text):
+                        yield text
+    except SilentConnectionError:
+        raise
+    except ApiUnavailable:
+        pass
+    except ApiError as error:
+        if error.code not in {400, 404}:
+            raise
+    if splitter.rest:
+        yield splitter.rest.decode("utf-8", "surrogateescape")
+
+
+__all__ = ["LogFollower", "LogSource", "PodLog", "log_lines"]

@@ -1,0 +1,300 @@
+"""Everyone who follows a job, through everything that happens to an API server: no line lost, none twice."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import pytest
+from followed_server import JOB_UID, Fault, FollowedServer
+from moved_time import run_in_moved_time
+
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.cli.output import progress
+from mxnet_operator.cli.running.run_job import Options, run_job
+from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.server.connection import Target
+from mxnet_operator.cli.verbs import logs, wait
+from mxnet_operator.client import AsyncMXJobClient, JobNotFoundError
+from mxnet_operator.client.jobs import in_v1_words
+from mxnet_operator.dashboard.job_feed import JobFeed
+from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.kube.reflector import Reflector
+from mxnet_operator.kube.resources import Resource
+from mxnet_provider.hooks.job_client import AsyncJobClient
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.metrics import Metrics
+from mxnet_provider.options import WaitOptions
+from mxnet_provider.replica_logs import ReplicaLogs
+from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
+from mxnet_provider.watch import JobWatch
+
+MANIFEST: dict[str, Any] = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "MXJob",
+    "metadata": {"name": "digits", "labels": {"run": "1"}},
+    "spec": {
+        "jobMode": "MXTrain",
+        "mxReplicaSpecs": {
+            "Worker": {"replicas": 1, "template": {"spec": {"containers": [{"name": "mxnet", "image": "a:1"}]}}}
+        },
+    },
+}
+HTML = "<html>upstream connect error</html>"
+FAULTS = {
+    "reset after 75 s": Fault(at=75, seconds=3, reset=True, away=True),
+    "reset after 400 s": Fault(at=400, seconds=3, reset=True, away=True),
+    "half open for 30 s": Fault(at=75, seconds=30, frozen=True),
+    "half open for 10 min": Fault(at=75, seconds=600, frozen=True),
+    "answers 20 s late": Fault(at=75, seconds=60, reset=True, late=20),
+    "401 with a new token": Fault(at=75, reset=True, token="second"),
+    "410": Fault(at=75, expired=True),
+    "429 with Retry-After": Fault(at=75, seconds=90, reset=True, answer=(429, {"Retry-After": "5"}, "{}")),
+    "503 with HTML": Fault(at=75, seconds=40, reset=True, answer=(503, {}, HTML)),
+    "cleanPodPolicy All": Fault(at=75, cleaned=True),
+    "a restart with another state": Fault(at=75, seconds=3, reset=True, away=True, empty=True),
+}
+"""What happens to the server; more than a minute of 503 is the end of `mxjob`, whose tolerance it is."""
+
+OUTPUT: ContextVar[list[str]] = ContextVar("OUTPUT")
+"""What a command has written to stdout."""
+
+
+def write_log(line: str, *_: object, **__: object) -> None:
+    OUTPUT.get().append(line.rstrip("\n"))
+
+
+async def run(server: FollowedServer, **options: Any) -> str:
+    record = Record()
+    code = await run_job(MANIFEST, Target(str(server.kubeconfig)), Options(**options), record)
+    gone = "is gone: the API server came back without it"
+    return "Succeeded" if code == 0 else "gone" if gone in record.message else f"{code}: {record.message}"
+
+
+async def adopt(server: FollowedServer) -> str:
+    return await run(server, adopt="run")
+
+
+async def wait_verb(server: FollowedServer) -> str:
+    code = await wait.wait.__wrapped__(Target(str(server.kubeconfig)), name="digits")  # type: ignore[attr-defined]
+    return {0: "Succeeded", 1: "gone"}.get(code, str(code))
+
+
+async def logs_verb(server: FollowedServer) -> str:
+    code = await logs.logs.__wrapped__(Target(str(server.kubeconfig)), name="digits", follow=True)  # type: ignore[attr-defined]
+    return "gone" if server.fault.empty and code == 0 else {0: "Succeeded"}.get(code, str(code))
+
+
+async def dashboard(server: FollowedServer) -> str:
+    async with connected(server) as client:
+        job = in_v1_words(await client.get("/apis/kubeflow.org/v1/namespaces/default/mxjobs/digits"))
+        async with JobFeed(client, job, "worker-0") as feed:
+            rounds = 0
+            while not feed.is_deleted and rounds < 10:
+                await feed.wait(5)
+                OUTPUT.get().extend(line.rstrip("\n") for line in feed.lines)
+                feed.lines.clear()
+                rounds += job_state(feed.job) in TERMINAL  # the rest of the log comes
+            return "gone" if feed.is_deleted else job_state(feed.job)
+
+
+async def client_wait(server: FollowedServer) -> str:
+    async with AsyncMXJobClient(kubeconfig=server.kubeconfig) as client:
+        try:
+            return (await client.wait("digits")).state
+        except JobNotFoundError:
+            return "gone"
+
+
+async def client_logs(server: FollowedServer) -> str:
+    async with AsyncMXJobClient(kubeconfig=server.kubeconfig) as client:
+        try:
+            async for line in client.logs("digits"):
+                OUTPUT.get().append(line)
+        except JobNotFoundError:
+            return "gone"
+        return "Succeeded"
+
+
+class TaskLog:
+    """A task's log."""
+
+    def __init__(self) -> None:
+        self.lines = OUTPUT.get()
+
+    def info(self, text: str, *values: object) -> None:
+        line = text % values
+        if line.startswith("[worker-0] "):
+            self.lines.append(line.removeprefix("[worker-0] "))
+
+    warning = error = debug = lambda *_: None
+
+
+class Jobs(AsyncJobClient):
+    """The job client of the provider, over a kubeconfig."""
+
+    user_agent = "test"
+
+    def __init__(self, kubeconfig: Path) -> None:
+        super().__init__(lambda _: None)
+        self._kubeconfig = kubeconfig
+
+    async def _configuration(self, *, anew: bool) -> Any:
+        from mxnet_provider.hooks import kube_configuration
+
+        return await asyncio.to_thread(kube_configuration.load, {}, config_file=str(self._kubeconfig))
+
+
+async def airflow(server: FollowedServer, *, follows: bool) -> str:
+    ref, log = JobRef(name="digits", namespace="default", uid=JOB_UID), TaskLog()
+    async with Jobs(server.kubeconfig) as jobs:
+        replicas = ReplicaLogs(jobs, ref, ["worker-0"], log, Metrics({}, print), follows=follows)  # type: ignore[arg-type]
+        watch = JobWatch(jobs, ref, WaitOptions(poll_interval=10), replicas, log)  # type: ignore[arg-type]
+        event = await watch.run()
+    return {"succeeded": "Succeeded", "deleted": "gone"}.get(event.status, event.status)
+
+
+async def task(server: FollowedServer) -> str:
+    return await airflow(server, follows=True)
+
+
+async def trigger(server: FollowedServer) -> str:
+    return await airflow(server, follows=False)
+
+
+async def sensor(server: FollowedServer) -> str:
+    waits = MXNetJobStateTrigger(name="digits", namespace="default", target_states=["Succeeded"])
+    async with Jobs(server.kubeconfig) as jobs:
+        decision = await waits._watch(jobs)  # type: ignore[arg-type]
+    return {"reached": "Succeeded", "missing": "gone"}.get(decision.status, decision.status)
+
+
+async def controller(server: FollowedServer) -> str:
+    """The reflector of the controller, and of the local kubelet."""
+    seen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def changed(_: object, new: str | None) -> None:
+        if (new is None or new in TERMINAL) and not seen.done():
+            seen.set_result(new or "gone")
+
+    def project(raw: Any) -> str:
+        import msgspec
+
+        return job_state(msgspec.json.decode(raw))
+
+    cache: Indexer[str] = Indexer()
+    resource = Resource("kubeflow.org", "v1", "mxjobs")
+    async with connected(server) as client:
+        running = asyncio.create_task(Reflector(client, resource, cache, project, changed, namespace="default").run())
+        try:
+            return await seen
+        finally:
+            running.cancel()
+
+
+@contextlib.asynccontextmanager
+async def connected(server: FollowedServer) -> Any:
+    credentials = await asyncio.to_thread(load_credentials, str(server.kubeconfig))
+    async with Client(credentials) as client:
+        yield client
+
+
+FOLLOWERS: dict[str, tuple[Callable[[FollowedServer], Awaitable[str]], bool]] = {
+    # follower, and whether it shows the log
+    "run": (run, True),
+    "run --adopt": (adopt, True),
+    "wait": (wait_verb, False),
+    "logs -f": (logs_verb, True),
+    "dashboard": (dashboard, True),
+    "client.wait": (client_wait, False),
+    "client.logs": (client_logs, True),
+    "Airflow task": (task, True),
+    "Airflow trigger": (trigger, True),
+    "Airflow sensor": (sensor, False),
+    "controller": (controller, False),
+}
+_LATE = 120.0
+"""Seconds after the job's end by which everyone knows of it, whatever happened."""
+
+
+async def follow(server: FollowedServer, folder: Path) -> dict[str, tuple[str, list[str]]]:
+    async def one(name: str, follower: Callable[[FollowedServer], Awaitable[str]]) -> tuple[str, list[str]]:
+        lines: list[str] = []
+        OUTPUT.set(lines)
+        if name != "run":
+            await asyncio.sleep(0.5)  # it creates the job
+        try:
+            async with asyncio.timeout(server.end + _LATE):
+                return await follower(server), lines
+        except Exception as error:
+            return f"{type(error).__name__}: {error}", lines
+
+    async with server.served(folder):
+        tasks = {name: asyncio.create_task(one(name, follower)) for name, (follower, _) in FOLLOWERS.items()}
+        return {name: await each for name, each in tasks.items()}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_everyone_sees_each_line_once_and_the_job_s_end(
+    fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "write_log", write_log)
+    monkeypatch.setattr(logs, "write_log", write_log)
+    end = fault.at + 300
+    server = FollowedServer(fault, [1, 2, fault.at + 1, fault.at + 2.5, fault.at + 150, end - 1], end)
+    found = run_in_moved_time(follow(server, tmp_path), monkeypatch)
+    lines = server.text[:2] if fault.empty else server.text
+    wanted = {
+        name: ("gone" if fault.empty else "Succeeded", lines if logged else [])
+        for name, (_, logged) in FOLLOWERS.items()
+    }
+    if fault.cleaned:  # what is written after the last poll goes with the pod
+        wanted["Airflow trigger"] = ("Succeeded", lines[:-1])
+    assert found == wanted
+    assert server.refused or fault.expired or fault.empty or fault.cleaned, "nobody met the fault"
+
+
+SYNC_CLIENT = """
+import sys
+from mxnet_operator.client import MXJobClient
+with MXJobClient(kubeconfig=sys.argv[1]) as client:
+    for line in client.logs("digits"):
+        print(line)
+    sys.exit(client.wait("digits").state != "Succeeded")
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["reset after 75 s", "half open for 10 min", "401 with a new token"])
+async def test_programs_see_each_line_once_in_real_time(name: str, tmp_path: Path) -> None:
+    fault, manifest = FAULTS[name], tmp_path / "job.json"
+    manifest.write_text(json.dumps(MANIFEST))
+    end = fault.at + 110
+    server = FollowedServer(fault, [1, 10, fault.at + 1, fault.at + 2.5, end - 1], end)
+    mxjob = str(Path(sys.executable).with_name("mxjob"))
+    environment = {**os.environ, "MXJOB_HOME": str(tmp_path)}
+
+    async def program(*command: str) -> tuple[int | None, list[str]]:
+        started = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env=environment
+        )
+        out, _ = await started.communicate()
+        return started.returncode, out.decode().splitlines()
+
+    async with server.served(tmp_path):
+        await server.create(MANIFEST)
+        target = ("--kubeconfig", str(server.kubeconfig))
+        found = await asyncio.gather(
+            program(mxjob, "run", "-f", str(manifest), "--adopt", "run", *target),
+            program(mxjob, "logs", "-f", "digits", *target),
+            program(sys.executable, "-c", SYNC_CLIENT, str(server.kubeconfig)),
+        )
+    assert found == [(0, server.text)] * 3
+    assert server.refused
