@@ -77,6 +77,7 @@ def _is_own(version: str) -> bool:
 _POLL_SECONDS = 0.2
 MARK = "complete.json"
 """File of an environment that can be used."""
+_NUMPYS_LIBGFORTRAN = "numpy/.libs/libgfortran-*.so.3.0.0"
 
 
 class Environment:
@@ -97,11 +98,12 @@ class Environment:
         self._failure = ""
 
     def library_path(self) -> str:
-        """LD_LIBRARY_PATH with the folders of CUDA's libraries in NVIDIA's wheels.
+        """LD_LIBRARY_PATH with the folders of CUDA's libraries in NVIDIA's wheels, and of MXNet 0.12's libgfortran.
 
         PyTorch and TensorFlow find these libraries by themselves, MXNet doesn't.
         """
-        return ":".join(sorted(map(str, self.root.glob("venv/lib/python3*/site-packages/nvidia/*/lib"))))
+        lent = [self.root / "lib"] if (self.root / "lib").exists() else []
+        return ":".join(sorted(map(str, [*self.root.glob("venv/lib/python3*/site-packages/nvidia/*/lib"), *lent])))
 
     def complete(self) -> bool:
         """Whether the environment can be used; false if the Python that it was made from is gone."""
@@ -123,6 +125,7 @@ class Environment:
                 await _to_thread_to_the_end(self._begin)
                 await self._create(progress, held)
                 await self._install(progress, held)
+                await _to_thread_to_the_end(self._lend_libgfortran)
                 await self._check(progress, held)
                 await _to_thread_to_the_end(self._finish)
             except BuildError as error:
@@ -168,6 +171,13 @@ class Environment:
         ended = await run(command, cwd=self.root, on_line=progress.line, held=[held], variables=variables)
         if ended.code != 0:
             raise build_error("The image's packages can't be installed", ended, self.root.parent)
+
+    def _lend_libgfortran(self) -> None:
+        """Give MXNet 0.12 the libgfortran.so.3 of numpy's wheel: today's systems have a newer one."""
+        if any(name.startswith("mxnet") and version.startswith("0.12.") for name, version in self.lock.pins.items()):
+            for library in self.root.glob(f"venv/lib/python*/site-packages/{_NUMPYS_LIBGFORTRAN}"):
+                (self.root / "lib").mkdir()
+                (self.root / "lib" / "libgfortran.so.3").symlink_to(library)
 
     async def _check(self, progress: ProgressReader, held: int) -> None:
         statement = _first_import(self.lock)

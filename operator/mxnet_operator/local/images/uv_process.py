@@ -214,8 +214,8 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
     (
         r"libgfortran\.so\.3",
         False,
-        "MXNet 0.12 needs libgfortran.so.3, which libgfortran3 of Debian 9 and Ubuntu 18.04 has. MXNet 0.11 and 1.0 "
-        "don't need it: --mxnet 1.0.0.",
+        "This MXNet needs libgfortran.so.3, which libgfortran3 of Debian 9 and Ubuntu 18.04 has. MXNet 1.0.0.post4 and "
+        "newer bring it: --mxnet 1.0.0.",
     ),
     (
         r"libgomp\.so",
