@@ -15,7 +15,8 @@ from mxnet_operator.local.kubelet import mounting
 from mxnet_operator.local.kubelet.processes import Processes
 
 CODE = """
-import os, pathlib
+import os, pathlib, pty
+pty.openpty()
 for path in ("/data of mine/x y/f", "/data/f", "data/f", "../data/f", os.path.expanduser("~/.mxnet/datasets/f")):
     print(path, pathlib.Path(path).read_text().strip())
 for path in ("/data/new", "data/new", "/new"):
@@ -82,9 +83,9 @@ async def test_a_folder_may_hide_the_one_that_another_mount_is_of(node, tmp_path
     (outer / "inner").mkdir(parents=True)
     (outer / "inner/f").write_text("inner\n")
     paths = {str(outer): "hides", "/in": "outer/inner", f"{outer}/deep": "deep"}
-    await node.create(pod(tmp_path, [f"cat {outer}/f /in/f {outer}/deep/f"], paths))
+    await node.create(pod(tmp_path, [f"cat {outer}/f /in/f {outer}/deep/f; yes | head -n 1"], paths))
     await node.ended("reads")
-    assert await node.log("reads") == "hides\nouter/inner\ndeep\n"
+    assert await node.log("reads") == "hides\nouter/inner\ndeep\ny\n"  # a closed pipe ends a program, as ever
 
 
 async def test_a_mount_that_would_hide_the_program_is_replaced_in_arguments(node, tmp_path):

@@ -177,6 +177,14 @@ def test_what_a_new_beginning_would_overwrite_is_moved_and_named(folder: Path) -
     assert "nothing of this job is at n{-rank}-{epoch}.params; there is net-0009.params" in ended.stderr
 
 
+def test_what_an_earlier_job_has_kept_is_not_overwritten(folder: Path) -> None:
+    saved(folder, "m-0001.params", data=SAVED[:-1])
+    saved(folder, "before-attempt-1/m-0001.params", data=b"kept")
+    run(folder, sys.executable, "train.py", "--model-prefix", "m")
+    assert (folder / "before-attempt-1/m-0001.params").read_bytes() == b"kept"
+    assert (folder / "before-attempt-1/m-0001.params~").read_bytes() == SAVED[:-1]
+
+
 def test_an_attempt_that_would_lose_what_it_cannot_move_ends(folder: Path) -> None:
     saved(folder, "m-0001.params", data=SAVED[:-1])
     (folder / "before-attempt-1").write_text("a file, where a folder is needed")

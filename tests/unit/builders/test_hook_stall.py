@@ -27,7 +27,7 @@ store = KVStore()
 ASSEMBLES = """
 import mxnet, os, time
 path = os.path.join(os.path.dirname(mxnet.__file__), "kvstore.py")
-exec(compile("def create(): time.sleep(3)", path, "exec"))
+exec(compile("def create(): time.sleep(6)", path, "exec"))
 create()
 """
 IN_PDB = """

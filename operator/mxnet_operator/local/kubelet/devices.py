@@ -121,6 +121,8 @@ def _listed() -> list[_Gpu]:
             found.append(_Gpu(match["index"], match["uuid"]))
         elif (match := _MIG.match(line)) and found:
             found[-1] = replace(found[-1], migs=(*found[-1].migs, (match["profile"], match["uuid"])))
+    if found:  # CUDA's own way to /dev/nvidia-uvm is this setuid program, which has no effect in a user namespace
+        _output("nvidia-modprobe", "-u", "-c", "0")
     return found
 
 

@@ -31,20 +31,23 @@ def _checked(result: int, path: str) -> None:
         raise OSError(number, os.strerror(number), path)
 
 
-def _mount(source: str, target: str, flags: int, kind: str = "") -> None:
-    arguments = os.fsencode(source), os.fsencode(target), kind.encode() or None, ctypes.c_ulong(flags), None
+def _mount(source: str, target: str, flags: int, kind: str = "", options: str = "") -> None:
+    arguments = os.fsencode(source), os.fsencode(target), kind.encode() or None, ctypes.c_ulong(flags), options.encode()
     _checked(LIBC.mount(*arguments), target)
 
 
 def enter() -> None:
     """Give this process mounts of its own, as root or in a user namespace in which it stays the user that it is."""
     user, group = os.geteuid(), os.getegid()
-    if LIBC.unshare(NEWNS) != 0:
-        _checked(LIBC.unshare(NEWNS | NEWUSER), "a user namespace")
-        for name, text in ("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1"):
-            with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
-                file.write(text)
-    _mount("", "/", SLAVE | REC)
+    try:
+        if LIBC.unshare(NEWNS) != 0:
+            _checked(LIBC.unshare(NEWNS | NEWUSER), "/")
+            for name, text in ("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1"):
+                with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
+                    file.write(text)
+        _mount("", "/", SLAVE | REC)
+    except OSError as error:
+        raise OSError(error.errno, os.strerror(error.errno or 0), "a user namespace") from None
 
 
 class Mounts:
@@ -77,8 +80,14 @@ class Mounts:
             if found.is_symlink():
                 os.symlink(os.readlink(found.path), target)  # noqa: PTH211, PTH115
                 return
+            if found.path == "/dev/ptmx":  # it finds terminals beside it only where it is no mount
+                os.symlink("pts/ptmx", target)  # noqa: PTH211
+                return
             _make(target, is_folder=found.is_dir())
-            _mount(found.path, target, BIND | REC)
+            if found.path == "/dev/pts":
+                _mount("devpts", target, 0, "devpts", "newinstance,ptmxmode=0666,mode=620")
+            else:
+                _mount(found.path, target, BIND | REC)
         except OSError:  # another user's mount, which shows nothing
             pass
 

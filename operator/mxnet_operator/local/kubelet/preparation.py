@@ -21,7 +21,7 @@ from typing import Any
 
 from mxnet_operator.api.names import LABEL_JOB_NAME
 from mxnet_operator.api.quantities import container_requests
-from mxnet_operator.builders.fail_fast import HOOK
+from mxnet_operator.builders.fail_fast import HOOK, MOUNT_PATH
 from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.apiserver.keyed_objects import fetch_keyed_objects
 from mxnet_operator.local.images import ReadyImage, Start
@@ -203,7 +203,7 @@ async def prepare(
         Path(lies_at) if Paths(mounted).real(lies_at) else work,
         _mounts(container, given, mounted),
         folder / "scratch",
-        _notice(sorted(given.keys() & unmounted.keys()), why),
+        _notice(sorted((given.keys() & unmounted.keys()) - {MOUNT_PATH}), why),
     )
 
 

@@ -168,6 +168,8 @@ def move(path, target):
     except OSError as error:
         if error.errno != errno.EEXIST:
             raise
+    while os.path.exists(target):  # of an earlier job in this folder
+        target += "~"
     try:
         os.rename(path, target)
     except OSError as error:
