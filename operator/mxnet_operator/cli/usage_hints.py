@@ -1,6 +1,7 @@
 """The command that was meant by one with a wrong option or argument."""
 
 import difflib
+import itertools
 import re
 import shlex
 import sys
@@ -42,11 +43,8 @@ def _script_arguments(context: Any, options: dict[str, Any]) -> str:
         if word == "--":
             arguments += words
         elif name in options:
-            own += (
-                [word]
-                if is_whole or options[name].is_flag
-                else [word, *([value] if (value := next(words, "")) else [])]
-            )
+            has_value = not (is_whole or options[name].is_flag)
+            own += [word, *itertools.islice(words, 1)] if has_value else [word]
         elif not has_script and not arguments and not word.startswith("-"):
             has_script = True
             own.append(word)

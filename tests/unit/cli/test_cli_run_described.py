@@ -198,7 +198,7 @@ def test_a_dry_run_prints_the_text_of_a_variable_as_it_was_given(run):
 
 def test_variables_come_from_files_as_docker_reads_them_from_this_shell_and_from_options(run, tmp_path, monkeypatch):
     monkeypatch.setenv("HERE", "of this shell")
-    (tmp_path / "a.env").write_text("# comment\n\n  A=1 = one \nB='kept'\nHERE\nC=\n")
+    (tmp_path / "a.env").write_text("# comment\n\n  A=1 = one \nB='kept'\nHERE\nC=\nE= two \n")
     (tmp_path / "b.env").write_bytes("\ufeffA=2\r\nD=é\r\n".encode())
     files = ["--env-file", str(tmp_path / "a.env"), "--env-file", str(tmp_path / "b.env")]
     _, manifest, _ = run(*files, "--env", "B=3", "-e", "HERE", *COMMAND)
@@ -209,6 +209,7 @@ def test_variables_come_from_files_as_docker_reads_them_from_this_shell_and_from
         "HERE": "of this shell",
         "C": "",
         "D": "é",
+        "E": " two ",
     }
 
 
