@@ -13,7 +13,6 @@ from mxnet_operator.local.images.day import can_be_fetched
 from mxnet_operator.local.images.environment import installed_interpreter
 
 IMAGES = (
-    "0.12.1-py3.6",
     "1.1.0-py3.6",
     "1.3.1-py3.6",
     "1.5.1-py2.7",

@@ -63,6 +63,12 @@ async def test_a_package_of_a_later_day_is_refused_with_its_day(store, folder):
         assert "exclude-newer-package" not in str(refused.value)
 
 
+@pytest.mark.exhaustive
+async def test_mxnet_0_12_is_imported_with_the_libgfortran_of_numpy(store):
+    ready = await store.ensure(store.resolve("mxjob/mxnet:0.12.1-py3.6"))
+    assert ready.library_path.endswith("/lib")
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves a folder as an index, which has names of files and no times."""
 
