@@ -67,7 +67,8 @@ def with_keys(folder, tmp_path):
     for name in (*WITHHELD - {"outside"}, "id_map.txt"):
         (folder / name).write_text(name)
     (tmp_path / "big").write_text("big")
-    (folder / "outside").symlink_to("../big")
+    (tmp_path / "my project too").mkdir()
+    (folder / "outside").symlink_to("../my project too")
     (folder / "common/inside").symlink_to("../train.py")
     return folder
 

@@ -67,7 +67,11 @@ def refusal(make: Door, fields: dict[str, Any]) -> str:
     return "taken"
 
 
-LEASE = {"mxjob.kubeflow.org/lease-renew-time": "2026-11-26T00:00:00Z", "mxjob.kubeflow.org/holder": "1:7f3a"}
+LEASE = {
+    "mxjob.kubeflow.org/lease-renew-time": "2026-11-26T00:00:00Z",
+    "mxjob.kubeflow.org/holder": "1:7f3a",
+    "mxjob.kubeflow.org/stop": "true",
+}
 PRINTED = {
     **described(**COMMON),
     "metadata": {
