@@ -32,7 +32,6 @@ EVERYTHING = {"train.py", "common/fit.py", "data/train.rec", "data/small.csv", "
 @pytest.mark.parametrize(
     ("file", "text", "left_out"),
     [
-        (".gitignore", "", set()),
         (".gitignore", "data/\n", {"data/train.rec", "data/small.csv"}),
         (".gitignore", "*.log\n# a comment\n", {"a.log", "logs/a.log"}),
         (".gitignore", "/*.log\n", {"a.log"}),
@@ -46,8 +45,26 @@ EVERYTHING = {"train.py", "common/fit.py", "data/train.rec", "data/small.csv", "
     ],
 )
 def test_the_ignore_file_says_which_files_are_left_out(folder, file, text, left_out):
+    """That of Git only where the folder is too large with what it ignores."""
+    rules = {".gitignore", ".dockerignore", "data/.gitignore"}
     (folder / file).write_text(text)
-    assert names(folder) - {".gitignore", ".dockerignore", "data/.gitignore"} == EVERYTHING - left_out
+    if file != ".dockerignore":
+        assert names(folder) - rules == EVERYTHING
+        with (folder / "huge").open("wb") as huge:
+            huge.truncate(LIMIT_BYTES + 1)
+        with (folder / ".gitignore").open("a") as ignored:
+            ignored.write("/huge\n")
+    assert names(folder) - rules == EVERYTHING - left_out
+
+
+def test_a_folder_of_checkpoints_is_there_and_empty_and_a_virtual_environment_is_not(folder):
+    for name in ("parser/checkpoints/old.params", "venv/pyvenv.cfg", "venv/lib/site.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    taken = take_snapshot(folder)
+    assert "parser/checkpoints" in taken.folders
+    assert not [each for each in (*taken.files, *taken.folders) if each.startswith(("venv", "parser/checkpoints/"))]
+    assert taken.withheld == ("parser/checkpoints", "venv")
 
 
 def test_a_dockerignore_counts_alone_and_what_is_left_out_is_named_by_its_entry(folder):
@@ -91,7 +108,7 @@ def test_keys_and_links_out_of_the_folder_are_withheld_unless_a_rule_names_them(
 
 
 def test_what_is_withheld_is_named_and_not_what_a_rule_leaves_out(with_keys):
-    (with_keys / ".gitignore").write_text(".env\n")
+    (with_keys / ".dockerignore").write_text(".env\n")
     taken = take_snapshot(with_keys)
     assert {*taken.withheld} == WITHHELD - {".env", "checkpoints/a"} | {"checkpoints"}
     assert taken.left_out == (".env",)

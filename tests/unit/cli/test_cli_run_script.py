@@ -108,9 +108,9 @@ def test_workers_with_gpus_get_the_mxnet_for_gpus(folder, run, tmp_path):
 
 
 def test_what_is_left_out_is_said(folder, run):
-    (folder / ".gitignore").write_text("common/\n")
+    (folder / ".dockerignore").write_text("common/\n")
     _, _, err = run("train.py", "--dry-run")
-    assert "left out by .gitignore: common" in err
+    assert "left out by .dockerignore: common" in err
 
 
 def test_with_an_image_a_script_runs_there_and_nothing_is_made(folder, run, tmp_path):
@@ -215,7 +215,7 @@ def test_the_dockerfile_copies_what_the_local_cluster_s_image_has_and_no_keys(fo
 
     rules = (folder / ".dockerignore").read_text()
     assert (taken, "**/.env\n" in rules, "**/id_rsa\n" in rules) == (
-        {"common/fit.py", "data/small.csv", "sub/logs/a"},
+        {"common/fit.py", "data/a.rec", "data/small.csv", "sub/data/b.rec", "logs/a", "sub/logs/a"},
         True,
         True,
     )

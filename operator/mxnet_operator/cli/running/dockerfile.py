@@ -115,21 +115,10 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[s
 
 
 def _dockerignore(folder: Path) -> str:
-    """Return a .dockerignore that leaves out what the local cluster does: keys, and what the .gitignore names."""
+    """Return a .dockerignore that leaves out what the local cluster does: keys, and what makes the folder too large."""
     with extra_needed("local"):
-        from mxnet_operator.local.images import LEFT_OUT  # noqa: PLC0415
-    lines = ["# Files that no image needs, and that none may have."]
-    lines += [f"**/{each}" for each in LEFT_OUT]
-    with contextlib.suppress(OSError):
-        rules = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
-        lines += ["# Lines of .gitignore.", *(_docker_rule(each.strip()) for each in rules)]
+        from mxnet_operator.local.images import LEFT_OUT, ImageError, take_snapshot  # noqa: PLC0415
+    lines = ["# Files that no image needs, and that none may have.", *(f"**/{each}" for each in LEFT_OUT)]
+    with contextlib.suppress(ImageError):
+        lines += take_snapshot(folder).left_out
     return "\n".join([*lines, ""])
-
-
-def _docker_rule(line: str) -> str:
-    """Return a line of a .gitignore as one of a .dockerignore, where a name alone means the folder itself."""
-    if not line or line.startswith("#"):
-        return line
-    negation, rule = ("!", line[1:]) if line.startswith("!") else ("", line)
-    is_anywhere = "/" not in rule.rstrip("/")
-    return f"{negation}**/{rule}" if is_anywhere else f"{negation}{rule.lstrip('/')}"

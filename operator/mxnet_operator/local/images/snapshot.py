@@ -21,6 +21,8 @@ from mxnet_operator.local.home import full_disk
 from mxnet_operator.local.images.folder import IGNORED, LIMIT_BYTES
 from mxnet_operator.local.images.uv_process import ImageError
 
+_CHECKPOINTS: Final = "checkpoints"
+"""Folder that is left empty: scripts save into it."""
 _NEVER: Final = frozenset({".git", "__pycache__"})
 _WITHHELD: Final = (
     *sorted(IGNORED - _NEVER),
@@ -42,7 +44,7 @@ _PIECE: Final = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Files of a folder, without what its .dockerignore, or else its .gitignore files, leave out.
+    """Files of a folder, without what its .dockerignore leaves out, or, where it is too large, its .gitignore files.
 
     `files` and `folders` are paths relative to `source`; `left_out` names the entries of `source` itself that are left
     out, and `rules` the file that says so. `withheld` are the paths that are left out unless that file names them after
@@ -119,35 +121,46 @@ def take_snapshot(source: Path) -> Snapshot:
         ImageError: they are more than `LIMIT_BYTES`, or can't be listed.
     """
     docker = source / ".dockerignore"
-    rules = ".dockerignore" if docker.is_file() else ".gitignore"
+    try:
+        if docker.is_file():
+            return _listed(source, ".dockerignore", _DockerRules(docker))
+        with contextlib.suppress(_TooLargeError):
+            return _listed(source, ".gitignore", _GitRules(leaves_out=False))
+        return _listed(source, ".gitignore", _GitRules())
+    except OSError as error:
+        raise _unreadable(source, error) from error
+
+
+class _TooLargeError(ImageError):
+    """The files of a folder are too many or too large for an image."""
+
+
+def _listed(source: Path, rules: str, ignore: "_DockerRules | _GitRules") -> Snapshot:
     files: list[str] = []
     folders: set[str] = set()
     left_out: set[str] = set()
     withheld: list[str] = []
     sizes: Counter[str] = Counter()
-    try:
-        ignore = _DockerRules(docker) if docker.is_file() else _GitRules()
-        for name, entry, is_left_out in _entries(source, source, "", ignore, withheld):
-            top = name.partition("/")[0]
-            if is_left_out:
-                left_out |= {top} if name == top else set()
-            elif entry.is_dir(follow_symlinks=False):
-                folders.add(name)
-            else:
-                files.append(name)
-                folders.update(str(each) for each in PurePosixPath(name).parents if str(each) != ".")
-                sizes[top] += entry.stat(follow_symlinks=False).st_size
-            if len(files) > _MOST_FILES:
-                break
-    except OSError as error:
-        raise _unreadable(source, error) from error
+    for name, entry, is_left_out in _entries(source, source, "", ignore, withheld):
+        top = name.partition("/")[0]
+        if is_left_out:
+            left_out |= {top} if name == top else set()
+        elif entry.is_dir(follow_symlinks=False):
+            folders.add(name)
+        else:
+            files.append(name)
+            folders.update(str(each) for each in PurePosixPath(name).parents if str(each) != ".")
+            sizes[top] += entry.stat(follow_symlinks=False).st_size
+        if len(files) > _MOST_FILES:
+            break
     if sizes.total() > LIMIT_BYTES or len(files) > _MOST_FILES:
         raise _too_large(source, sizes, len(files))
     left_out -= sizes.keys()  # a pattern with `!` took something back out of them
+    saves_into = {each for each in withheld if PurePosixPath(each).name == _CHECKPOINTS and (source / each).is_dir()}
     return Snapshot(
         source,
         tuple(sorted(files)),
-        tuple(sorted(folders)),
+        tuple(sorted(folders | saves_into)),
         sizes.total(),
         tuple(sorted(left_out)),
         rules,
@@ -190,11 +203,15 @@ class _DockerRules:
 
 
 class _GitRules:
-    """Patterns of the .gitignore files of a folder and those below it."""
+    """Patterns of the .gitignore files of a folder and those below it; with `leaves_out` they leave files out.
+
+    Public scripts keep their data in folders that Git ignores. So only a folder that is too large goes without them.
+    """
 
     enters_left_out: Final = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, leaves_out: bool = True) -> None:
+        self._leaves_out = leaves_out
         self._specs: list[tuple[str, GitIgnoreSpec]] = []
         self.named = _Named()
 
@@ -207,7 +224,7 @@ class _GitRules:
 
     def match(self, name: str, *, is_folder: bool) -> bool:
         """Whether the entry is left out: the deepest file that says anything decides."""
-        for inside, spec in reversed(self._specs):
+        for inside, spec in reversed(self._specs if self._leaves_out else ()):
             if name.startswith(inside):
                 found = spec.check_file(f"{name[len(inside) :]}/" if is_folder else name[len(inside) :])
                 if found.include is not None:
@@ -253,6 +270,8 @@ def _entries(
 
 
 def _is_withheld(source: Path, entry: "os.DirEntry[str]") -> bool:
+    if entry.is_dir(follow_symlinks=False) and Path(entry, "pyvenv.cfg").exists():
+        return True
     leads_out = entry.is_symlink() and not Path(os.path.realpath(entry)).is_relative_to(os.path.realpath(source))
     return leads_out or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
 
@@ -263,7 +282,7 @@ def _target(source: Path, link: Path) -> str:
     return str(link.readlink()) if target.is_relative_to(source) and not link.readlink().is_absolute() else str(target)
 
 
-def _too_large(source: Path, sizes: Counter[str], files: int) -> ImageError:
+def _too_large(source: Path, sizes: Counter[str], files: int) -> _TooLargeError:
     shown = [(name, size / 2**20) for name, size in sizes.most_common(_SHOWN) if size >= 2**20] or [("data", 0)]
     largest = ", ".join(f"{name} ({size:.0f} MiB)" for name, size in shown)
     much = (
@@ -274,7 +293,7 @@ def _too_large(source: Path, sizes: Counter[str], files: int) -> ImageError:
     # With a .dockerignore the .gitignore files don't count any more.
     has_git_rules = (source / ".gitignore").exists() and not (source / ".dockerignore").exists()
     how = f"echo {shlex.quote(shown[0][0])} >> {'.gitignore' if has_git_rules else '.dockerignore'}"
-    return ImageError(
+    return _TooLargeError(
         f"The folder {source} holds {much}. The largest entries: {largest}.\n"
         f"Leave data out, one entry a line (`{how}`), and give the script its absolute path;"
         " or run the command in a smaller folder."
