@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from mxnet_operator.cli.running import failure_hints
+from mxnet_operator.cli.running import failure_hints, proposed_day
 from mxnet_operator.cli.running.failure_hints import FolderScript, failure_hint
 from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.removals import REMOVALS, removal_in
@@ -114,7 +114,7 @@ def folder(tmp_path, monkeypatch):
     (folder / "train.py").touch()
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", COMMAND)
-    monkeypatch.setattr(failure_hints, "proposed_day", lambda _: None)
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: None)
     return folder
 
 
@@ -170,7 +170,7 @@ def test_every_row_has_its_source_and_a_month_before_the_release():
     ],
 )
 def test_the_last_commit_s_day_is_proposed_where_the_name_was_there_then(folder, monkeypatch, message, day, options):
-    monkeypatch.setattr(failure_hints, "proposed_day", lambda _: date.fromisoformat(day))
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: date.fromisoformat(day))
     assert hint(message).endswith(f": {ASKED.format(options)}")
 
 
@@ -249,13 +249,70 @@ def test_what_needs_no_other_environment_is_answered_too(folder):
     )
     onnx = hint("ImportError: Onnx and protobuf need to be installed. Instructions to install")
     assert onnx.endswith(ASKED.format("--pip 'onnx<1.15'"))
-    mounted = job(volumeMounts=[{"name": "d", "mountPath": "/data"}])
-    assert hint("FileNotFoundError: No such file or directory: '/data/a'", manifest=mounted).startswith(
-        "the local cluster replaces /data"
-    )
 
 
 def test_an_image_of_the_user_s_own_is_not_answered_with_another_environment(folder):
     assert failure_hint("NameError: name 'xrange' is not defined", job(), None) == ""
     assert failure_hint("ModuleNotFoundError: No module named 'cv2'", job(), None) == ""
     assert "get_ipython() exists" in failure_hint("NameError: name 'get_ipython' is not defined", job(), None)
+
+
+OLD = date(2018, 4, 10)
+
+
+def test_one_hint_for_an_old_folder_has_the_day_and_all_packages(folder, monkeypatch):
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
+    (folder / "train.py").write_text("import pandas, numpy\nimport util\n")
+    (folder / "util.py").write_text("import cv2\n")
+    packages = "--pip opencv-python --as-of 2018-04-10"
+    assert hint("ModuleNotFoundError: No module named 'pandas'").endswith(ASKED.format(f"--pip pandas {packages}"))
+    (folder / "train.py").write_text("import pandas as pd, os.path\nfrom util import f\nprint 'old'\n")
+    of_python_2 = hint("SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?")
+    assert "--python 2.7 --as-of 2018-04-10" in of_python_2
+    assert "--pip pandas" in of_python_2
+    unknown = hint("ValueError: kth(=-10) out of bounds (10)")
+    assert unknown.startswith(
+        "the last commit of this folder is of 2018-04-10; with MXNet and the packages of that day:"
+    )
+    assert "--as-of 2018-04-10" in unknown
+    assert "--pip pandas" in unknown
+    assert hint("usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --lr") == ""
+    monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--mxnet", "1.1.0"])
+    assert hint("ValueError: kth(=-10) out of bounds (10)") == ""
+
+
+def test_folders_beside_the_script_s_own_are_named_with_their_mounts(folder, monkeypatch):
+    (folder / "train.py").write_text("DATA = '../data/a.txt'\nimport util\nopen(DATA)\n")
+    (folder / "util.py").write_text("OUT, NONE = \"../models\", '../none/a'\n")
+    for name in ("data", "models"):
+        (folder.parent / name).mkdir()
+    missing = "FileNotFoundError: [Errno 2] No such file or directory: '../data/a.txt'"
+    assert hint(missing).endswith(ASKED.format("--mount ../data:../data --mount ../models:../models"))
+    monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--mount", "../data:../data"])
+    assert hint(missing).endswith(": mxjob run train.py --mount ../data:../data --mount ../models:../models")
+    (folder / "util.py").unlink()
+    assert hint(missing) == ""
+
+
+def test_a_command_in_the_parent_folder_keeps_the_arguments(folder, monkeypatch):
+    (folder / "transforms.py").touch()
+    (folder / "sub").mkdir()
+    (folder / "sub" / "main.py").touch()
+    monkeypatch.chdir(folder / "sub")
+    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "main.py", "--workers", "2", "--", "--epochs", "2"])
+    said = hint("ModuleNotFoundError: No module named 'transforms'", words=["main.py"])
+    assert said.endswith(f"cd {folder}; mxjob run sub/main.py --workers 2 --env PYTHONPATH=. -- --epochs 2")
+
+
+def test_no_day_before_the_first_usable_mxnet_or_without_its_python_is_proposed(tmp_path, monkeypatch):
+    def proposes(day, pythons):
+        monkeypatch.setattr(proposed_day, "proposed_day", lambda _: day)
+        have = lambda version: tmp_path if version in pythons else None  # noqa: E731
+        monkeypatch.setattr("mxnet_operator.local.images.environment.installed_interpreter", have)
+        return proposed_day.runnable_day(tmp_path)
+
+    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2017, 8, 20)
+    assert proposes(OLD, {"3.6"}) == OLD
+    assert proposes(OLD, {"3.11"}) is None
+    assert proposes(date(2021, 5, 1), set()) == date(2021, 5, 1)  # uv downloads Python 3.8
+    assert proposes(None, {"3.6"}) is None

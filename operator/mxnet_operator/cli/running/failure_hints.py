@@ -10,18 +10,28 @@ from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.running.given_command import given_command, is_given
+from mxnet_operator.cli.running.given_command import given_command, is_given, is_mounted
 from mxnet_operator.cli.running.projects import PROJECTS
-from mxnet_operator.cli.running.proposed_day import proposed_day
-from mxnet_operator.cli.running.removals import removal_in
+from mxnet_operator.cli.running.proposed_day import runnable_day
+from mxnet_operator.cli.running.removals import PYTHON_2, Removal, removal_in
 from mxnet_operator.cli.running.script import Script
-from mxnet_operator.cli.running.script_text import certain_failure, imported_packages, names_distributed_kvstore
+from mxnet_operator.cli.running.script_text import (
+    certain_failure,
+    imported_packages,
+    named_beside,
+    names_distributed_kvstore,
+)
 
 _OF_A_DAY: Final = ("--as-of", "--python", "--mxnet")
 _IN_THE_IMAGE: Final = frozenset({"scikit-learn"})
 """Projects of the table that the images of MXNet have."""
 _NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
-_NO_ONNX: Final = "Onnx and protobuf need to be installed"
+_SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not found": "ipywidgets"}
+"""What a package says where another one lacks, and the name under which that is imported."""
+_NO_FILE: Final = re.compile(r"No such file or directory|cannot open|fail(?:ed)? to open|not found", re.IGNORECASE)
+_USAGE: Final = "usage: "
+_HEADLESS_SINCE: Final = "2018-09-01"
+"""Day before which opencv-python-headless was not on the index."""
 _NO_CUDA: Final = re.compile(
     r"compile with USE_CUDA=1|is not implemented for GPU|GPU is not enabled|built with CUDA support", re.IGNORECASE
 )
@@ -48,7 +58,7 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
     """
     file = script.python_file
     if file is not None and not is_given(*_OF_A_DAY) and (found := certain_failure(script.folder, file)) is not None:
-        again = given_command(*found.removal.options(proposed_day(script.folder)))
+        again = given_command(*_environment(found.removal, FolderScript(script)))
         raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
     if needs_driver and not _has_nvidia_driver():
         raise CommandError(
@@ -87,10 +97,11 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: FolderScript | None)
     `ran` is the script that had an image of its folder: only such an image can be had in another way.
     """
     return (
-        (_removed(message, ran) or _missing(message, ran) if ran is not None else "")
+        (_removed(message, ran) or _missing(message, ran) or _beside(message, ran) if ran is not None else "")
         or _no_gpu(message, job)
         or _notebook(message, ran)
         or _download(message)
+        or (_of_its_day(message, ran) if ran is not None else "")
     )
 
 
@@ -98,12 +109,45 @@ def _removed(message: str, ran: FolderScript) -> str:
     if (found := removal_in(message)) is None:
         return ""
     removal, words = found
-    return f"{words}: {given_command(*removal.options(proposed_day(ran.script.folder)))}"
+    return f"{words}: {given_command(*_environment(removal, ran))}"
+
+
+def _environment(removal: Removal, ran: FolderScript) -> list[str]:
+    """Return the options that bring back what was removed, with all else that the script will miss next."""
+    day = runnable_day(ran.script.folder, "2.7" if removal is PYTHON_2 else None)
+    options = [*removal.options(day)]
+    there = {_project(each) for each in options}
+    more = (each for each in _also_missing(ran) if _project(each) not in there)
+    return [*options, *(word for each in more for word in ("--pip", each))]
+
+
+def _day(ran: FolderScript) -> list[str]:
+    """Return `--as-of` with the day of an old folder, unless a day, a Python or an MXNet is given."""
+    day = None if is_given(*_OF_A_DAY) else runnable_day(ran.script.folder)
+    return [] if day is None else ["--as-of", str(day)]
+
+
+def _of_its_day(message: str, ran: FolderScript) -> str:
+    """Return the day of an old folder, for a failure that nothing else explains; not for mistakes in arguments."""
+    options = _day(ran)
+    if not options or _USAGE in message:
+        return ""
+    again = given_command(*options, *(word for each in _also_missing(ran) for word in ("--pip", each)))
+    return f"the last commit of this folder is of {options[-1]}; with MXNet and the packages of that day: {again}"
+
+
+def _beside(message: str, ran: FolderScript) -> str:
+    """Return a hint at the folders beside the script's own that it reads, and the image doesn't have."""
+    if ran.script.python_file is None or not _NO_FILE.search(message):
+        return ""
+    found = [each for each in named_beside(ran.script.python_file) if not is_mounted(each)]
+    mounts = [word for each in found for word in ("--mount", f"{each}:{each}")]
+    return f"the image has the files of {ran.script.folder} only: {given_command(*mounts)}" if found else ""
 
 
 def _missing(message: str, ran: FolderScript) -> str:
     found = _NO_MODULE.search(message)
-    name = found[1] if found is not None else "onnx" if _NO_ONNX in message else ""
+    name = found[1] if found is not None else next((top for said, top in _SAID.items() if said in message), "")
     top = name.partition(".")[0]
     if not top:
         return ""
@@ -111,12 +155,15 @@ def _missing(message: str, ran: FolderScript) -> str:
         return hint
     if top not in PROJECTS:
         return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
+    day = _day(ran)
     projects = [PROJECTS[top], *_also_missing(ran, top)]
+    if day and day[-1] < _HEADLESS_SINCE:
+        projects = [each.removesuffix("-headless") for each in projects]
     options = [word for each in projects for word in ("--pip", each)]
-    return f"{top} isn't in the image: {given_command(*options)}"
+    return f"{top} isn't in the image: {given_command(*options, *day)}"
 
 
-def _also_missing(ran: FolderScript, top: str) -> list[str]:
+def _also_missing(ran: FolderScript, top: str = "") -> list[str]:
     """Return the other projects that the script imports and neither the image nor a requirement names."""
     if ran.script.python_file is None:
         return []
@@ -124,7 +171,7 @@ def _also_missing(ran: FolderScript, top: str) -> list[str]:
     lines = requirements.read_text("utf-8-sig", "replace").splitlines() if requirements.is_file() else []
     there = {_project(each) for each in (*ran.packages, *lines)} | _IN_THE_IMAGE
     wanted = {PROJECTS[each] for each in imported_packages(ran.script.python_file) if each in PROJECTS and each != top}
-    return sorted(each for each in wanted - {PROJECTS[top]} if _project(each) not in there)
+    return sorted(each for each in wanted - {PROJECTS.get(top)} if _project(each) not in there)
 
 
 def _project(requirement: str) -> str:
@@ -145,7 +192,9 @@ def _in_a_folder(module: str, script: Script) -> str:
         return f"{here} isn't beside the script, where Python looks: {given_command('--env', 'PYTHONPATH=.')}"
     for folder in (Path.cwd(), *script.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
-            run = shlex.join(["mxjob", "run", os.path.relpath(script.python_file, folder), "--env", "PYTHONPATH=."])
+            given = shlex.split(given_command("--env", "PYTHONPATH=."))
+            path = os.path.relpath(script.python_file, folder)
+            run = shlex.join(path if Path(word).absolute() == script.python_file else word for word in given)
             how = f"cd {shlex.quote(str(folder))}; {run}"
             return f"{here} isn't in the image, which has the files of {script.folder}: {how}"
     return ""

@@ -16,13 +16,21 @@ def given_command(*options: str, without: str = "") -> str:
     for flag in options[::2]:
         if flag not in _REPEATABLE:
             own = _dropped(own, flag)
-    return shlex.join(["mxjob", *(word for word in own if word != without), *options, *rest])
+    pairs = zip(options[::2], options[1::2], strict=True)
+    added = [word for flag, value in pairs if value not in own for word in (flag, value)]
+    return shlex.join(["mxjob", *(word for word in own if word != without), *added, *rest])
 
 
 def is_given(*flags: str) -> bool:
     """Whether the user gave one of these options."""
     own, _ = _split()
     return any(word.partition("=")[0] in flags for word in own)
+
+
+def is_mounted(path: str) -> bool:
+    """Whether the user gave a `--mount` at this path."""
+    own, _ = _split()
+    return any(word.removeprefix("--mount=").split(":")[1:2] == [path] for word in own)
 
 
 def _split() -> tuple[list[str], list[str]]:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Final
 
 _RECENT_DAYS: Final = 365
+_FIRST: Final = date(2017, 8, 20)
+"""Day of MXNet 0.11, the first on the index whose kvstore is for several workers."""
 _SECONDS: Final = 10
 
 
@@ -21,3 +23,20 @@ def proposed_day(folder: Path) -> date | None:
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     return day if (datetime.now(UTC).date() - day).days > _RECENT_DAYS else None
+
+
+def runnable_day(folder: Path, python: str | None = None) -> date | None:
+    """Return the proposed day, or the first one of MXNet's, if this machine has or can fetch the Python of that day."""
+    day = proposed_day(folder)
+    if day is None:
+        return None
+    from mxnet_operator.local.images.day import Wanted, choose  # noqa: PLC0415
+    from mxnet_operator.local.images.environment import installed_interpreter  # noqa: PLC0415
+    from mxnet_operator.local.images.uv_process import ImageError  # noqa: PLC0415
+
+    day = max(day, _FIRST)
+    try:
+        choose(Wanted(day, python), None, lambda version: installed_interpreter(version) is not None)
+    except ImageError:
+        return None
+    return day

@@ -279,6 +279,14 @@ REMOVALS: Final = (
         as_of="2020-09",
     ),
     Removal(
+        "protobuf 4",
+        date(2022, 5, 25),
+        "github.com/protocolbuffers/protobuf/releases/tag/v21.0",
+        message=r"Descriptors cannot (?:not )?be created directly",
+        what="rejects the modules that older packages generated",
+        as_of="2022-04",
+    ),
+    Removal(
         "PyYAML 6.0",
         date(2021, 10, 13),
         "github.com/yaml/pyyaml/blob/main/CHANGES",

@@ -16,6 +16,10 @@ _MOST_BYTES: Final = 2**20
 _NOT_READ: Final = frozenset({"node_modules", "__pycache__"})
 _TEXTS: Final = (".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".txt")
 _PYTHON_2: Final = "the script is Python 2"
+_BESIDE: Final = re.compile(r"""['"](\.\./[\w.-]*\w)(?=[/'"])""")
+_IMPORT: Final = re.compile(
+    r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
+)
 _DISTRIBUTED: Final = re.compile("dist|horovod|byteps|hvd", re.IGNORECASE)
 
 _SYNTAX: Final = (
@@ -64,8 +68,17 @@ def certain_failure(folder: Path, script: Path) -> Failure | None:
 
 def imported_packages(script: Path) -> set[str]:
     """Return the packages that a script and its own modules import at the top of their files, its own modules not."""
-    names = {name for module in _modules(script) for name, level, _ in _imported(module) if level == 0}
-    return {name.partition(".")[0] for name in names if not _is_own(name, script.parent)}
+    bases = {
+        (name, module.path.parent) for module in _modules(script) for name, level, _ in _imported(module) if not level
+    }
+    return {name.partition(".")[0] for name, base in bases if not (_is_own(name, script.parent) or _is_own(name, base))}
+
+
+def named_beside(script: Path) -> list[str]:
+    """Return the folders beside the script's own that it and its modules name and that exist, such as `../data`."""
+    texts = ("\n".join(module.lines) for module in _modules(script))
+    named = {match[1] for text in texts for match in _BESIDE.finditer(text)}
+    return sorted(each for each in named if (script.parent / each).is_dir())
 
 
 def names_distributed_kvstore(folder: Path, words: str) -> bool:
@@ -99,7 +112,7 @@ def _modules(script: Path) -> Iterator[_Module]:
         yield module
         for name, level, _ in _imported(module):
             base = script.parent if level == 0 else module.path.parents[level - 1]
-            for path in _own(name, base):
+            for path in _own(name, base) or _own(name, module.path.parent):
                 if path not in seen:
                     seen.add(path)
                     left.append(path)
@@ -124,8 +137,17 @@ def _read(path: Path) -> _Module | None:
 
 
 def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
-    """Yield what is imported at the top of a file: its dotted name, the level of a relative import, and the line."""
-    for node in module.tree.body if module.tree is not None else ():
+    """Yield what is imported at the top of a file: its dotted name, the level of a relative import, and the line.
+
+    Of text that no Python 3 parses, the lines that look like imports.
+    """
+    if module.tree is None:
+        for number, line in enumerate(module.lines, 1):
+            if match := _IMPORT.match(line):
+                names = match["names"].split(",") if match["names"] else [match["of"]]
+                yield from ((name.split()[0], 0, number) for name in names if name.strip())
+        return
+    for node in module.tree.body:
         if isinstance(node, ast.Import):
             yield from ((each.name, 0, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -248,7 +248,8 @@ def run(
 
     SCRIPT runs with `python`; its arguments follow `--`. Without --image, the job gets an image of the current folder
     (of the script's, if it lies elsewhere) and runs on the local cluster, which is started if no cluster is chosen.
-    The image has the packages of the folder's requirements.txt, and no files that its .dockerignore names. A cluster is chosen by --kubeconfig, --context, $KUBECONFIG or ~/.kube/config.
+    The image has the packages of the folder's requirements.txt, and no files that its .dockerignore names.
+    A cluster is chosen by --kubeconfig, --context, $KUBECONFIG or ~/.kube/config.
 
     With -f the job is that of a manifest, and options are merged over it.
 
