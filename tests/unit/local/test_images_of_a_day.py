@@ -53,7 +53,19 @@ def test_workers_with_gpus_get_the_newest_cuda_of_the_release_or_the_pinned_one(
     assert "nvidia-cudnn-cu11<9" in chosen("2022", gpus=True).requirements
     hidden = day_options(date(2019, 12, 1), ["mxnet-cu90", "numpy"])
     assert hidden[:2] == ["--exclude-newer", "2019-12-02T00:00:00Z"]
-    assert [each.partition("=")[0] for each in hidden[2:]] == ["--exclude-newer-package", "mxnet-cu90"]
+    pairs = [*zip(hidden[2::2], (each.partition("=")[0] for each in hidden[3::2]), strict=True)]
+    assert pairs == [("--exclude-newer-package", name) for name in ("setuptools", "mxnet-cu90")]
+    assert "setuptools" not in " ".join(day_options(date(2021, 7, 2), []))
+
+
+def test_packages_beside_a_pinned_mxnet_may_be_as_new_as_the_code():
+    """requirements.txt of 2020 pins MXNet 1.4.1 and a SciPy that came after it."""
+    pin = MXNetRequirement.parse("mxnet==1.4.1")
+    for written, day in ((date(2020, 2, 3), "2020-02-03"), (date(2019, 6, 1), "2019-07-18"), (None, "2019-07-18")):
+        image = choose(Wanted(written=written), pin, lambda python: python in ALL)
+        assert image.name == f"mxjob/mxnet:1.4.1-py3.7-{day}", written
+    asked = choose(Wanted(date(2019, 6, 1), written=date(2020, 2, 3)), pin, lambda python: True)
+    assert asked.day == date(2019, 6, 1)
 
 
 def test_what_can_not_be_is_refused_with_what_can():

@@ -14,6 +14,7 @@ from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import message_console, say
+from mxnet_operator.cli.running.proposed_day import proposed_day
 
 if TYPE_CHECKING:
     from mxnet_operator.local.images import BuildProgress, Image, ImageStore
@@ -102,7 +103,8 @@ class EnvironmentOptions:
         from mxnet_operator.local.images import DayImage, Wanted, parse_day  # noqa: PLC0415
 
         day = None if self.as_of is None else parse_day(self.as_of)
-        base, asked = store.choose_base(folder, packages, Wanted(day, self.python, self.mxnet, gpus))
+        wanted = Wanted(day, self.python, self.mxnet, gpus, proposed_day(folder))
+        base, asked = store.choose_base(folder, packages, wanted)
         found = DayImage.parse(base)
         if found is not None:
             say(f"{found}" + (f" (the requirements ask for {asked})" if asked else ""))

@@ -75,6 +75,8 @@ _EARLY: Final = timedelta(days=100)
 _FETCHED: Final = ("3.8", "3.9", "3.10", "3.11")
 """Pythons that uv downloads where the machine has none."""
 
+_SETUPTOOLS: Final = date(2021, 7, 1)
+"""Day of a setuptools that builds packages of any year; 58 dropped `use_2to3`."""
 _BESIDE: Final = ("scipy", "scikit-learn", "requests", "graphviz")
 ONLY_BINARY: Final = ("mxnet", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose newest version without a wheel is passed over: building them takes compilers and minutes."""
@@ -183,6 +185,8 @@ class Wanted:
     python: str | None = None
     mxnet: str | None = None
     gpus: bool = False
+    written: date | None = None
+    """Day of the code, where it is known: what is pinned beside an MXNet may be later than that."""
 
     def __bool__(self) -> bool:
         """Whether a day, a Python or an MXNet is asked for."""
@@ -263,7 +267,7 @@ def choose(wanted: Wanted, pin: MXNetRequirement | None, is_here: Callable[[str]
             f"On {wanted.day} there were no packages for Python {python} yet: --as-of {_PYTHONS[python]} or later, or"
             " without --python."
         )
-    day = wanted.day or _default_day(release, python or release.pythons[0])
+    day = wanted.day or max(_default_day(release, python or release.pythons[0]), wanted.written or date.min)
     cuda = ((pin.cuda if pin else "") or release.cuda) if wanted.gpus else ""
     return DayImage(release.version, python or _python(release, day, is_here), day, cuda)
 
@@ -271,9 +275,12 @@ def choose(wanted: Wanted, pin: MXNetRequirement | None, is_here: Callable[[str]
 def day_options(day: date, packages: Sequence[str]) -> list[str]:
     """Return uv's options that hide what was uploaded after the day.
 
-    Builds of MXNet for GPUs were uploaded again later, and CUDA's libraries came as wheels after their MXNet.
+    Builds of MXNet for GPUs were uploaded again later, and CUDA's libraries came as wheels after their MXNet. uv builds
+    with a setuptools of 2019 or later.
     """
     hidden = ["--exclude-newer", f"{day + timedelta(days=1)}T00:00:00Z"]
+    if day < _SETUPTOOLS:
+        hidden += ["--exclude-newer-package", f"setuptools={_SETUPTOOLS}"]
     for name in sorted(packages):
         if name.startswith(("mxnet-cu", "nvidia-")):
             hidden += ["--exclude-newer-package", f"{name}={datetime.now(UTC).date()}"]
