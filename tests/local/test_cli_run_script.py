@@ -72,11 +72,11 @@ def test_a_conflict_ends_the_run_before_a_cluster_is_started(newcomer, script, m
 
 
 def test_a_module_that_is_missing_is_named_with_the_option_that_adds_it(local_cluster, tmp_path):
-    (tmp_path / "train.py").write_text("import tabulate\n")
+    (tmp_path / "train.py").write_text("import yaml\n")
     done = local_cluster.mxjob("run", str(tmp_path / "train.py"))
 
     assert done.returncode == 1
-    assert done.stderr.endswith("add it: --pip tabulate\n")
+    assert done.stderr.endswith(f"yaml isn't in the image: mxjob run {tmp_path}/train.py --pip PyYAML\n")
 
 
 def test_data_is_where_the_code_of_the_script_looks(local_cluster, tmp_path):
