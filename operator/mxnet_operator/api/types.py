@@ -122,19 +122,16 @@ class Resume(ApiStruct, frozen=True, kw_only=True):
     checkpoint: Annotated[
         Annotated[str, Meta(max_length=1024, pattern=r"\{epoch\}")] | None,
         Meta(
-            description="checkpoint is the path of a checkpoint, in which {epoch} stands for its number, {rank} for the"
-            " rank of each Worker, {-rank} for the same after a dash and nothing for rank 0, {--name} for the value"
-            " of the script's option --name, and * for anything. Where no other rank has a file, {-rank} stands for"
-            " nothing. Defaults to what MXNet's fit.py and do_checkpoint write:"
-            " {--model-prefix}{-rank}-{epoch}.params.",
+            description="checkpoint is the path of a checkpoint: {epoch} is its number, {rank} each Worker's rank, {-rank}"
+            " the same after a dash (nothing for rank 0, or where no other rank has a file), {--name} the value of the"
+            " script's option --name, * anything. Default: MXNet's {--model-prefix}{-rank}-{epoch}.params.",
         ),
     ] = None
     args: Annotated[
         Annotated[tuple[str, ...], Meta(max_length=64)] | None,
         Meta(
-            description="args are appended to the script's arguments, with {epoch}, {epoch+1} and {checkpoint}, the"
-            " path of the file of rank 0, replaced. Defaults to --load-epoch {epoch} without a checkpoint of your own,"
-            " else to none.",
+            description="args are appended to the script's arguments; {epoch}, {epoch+1} and {checkpoint}, rank 0's file,"
+            " are replaced. Default: --load-epoch {epoch} without a checkpoint of your own, else none.",
         ),
     ] = None
 
