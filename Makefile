@@ -93,13 +93,11 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
 	@$(BIN)/mxnet-operator crd --legacy >operator/manifests/overlays/legacy/crd.yaml
 	@$(BIN)/python tools/builtin_types.py
-	@$(BIN)/python tools/chart_files.py
 	@$(BIN)/python -m mxnet_argo argo
 	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python tools/airflow_reference.py
 	@$(BIN)/python tools/mxjob_reference.py
 	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/description_reference.py
-	@$(BIN)/python tools/claims.py
 
 .PHONY: screenshots
 screenshots: $(VENV)/.installed ## Train on a local cluster and take the pictures of the report and the dashboard in docs/images.

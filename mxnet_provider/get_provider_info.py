@@ -27,6 +27,9 @@ def get_provider_info() -> dict[str, Any]:
         "sensors": _modules("sensors.mxnet_job"),
         "hooks": _modules("hooks.mxnet_job", "hooks.mxnet_job_async"),
         "triggers": _modules("triggers.mxnet_job", "triggers.mxnet_job_state"),
+        "task-decorators": [
+            {"name": "mxnet_cmd", "class-name": "mxnet_provider.decorators.mxnet_cmd.mxnet_cmd_task"},
+        ],
         "extra-links": ["mxnet_provider.links.mxnet_job.MXNetJobLink", "mxnet_provider.links.mxnet_job.MXNetLogsLink"],
         "cli": ["mxnet_provider.cli.definition.get_mxnet_cli_commands"],
         "config": {

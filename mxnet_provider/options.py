@@ -114,6 +114,27 @@ def whole_seconds(name: str, value: Any) -> Any:
     return None if seconds is None else math.ceil(seconds)
 
 
+def require_result_from(value: Any) -> None:
+    """Reject a source of results that there is not.
+
+    Raises:
+        ValueError: with the one there is.
+    """
+    _require("result_from", value, value in (None, "termination_message"), "'termination_message' or None")
+
+
+def exit_codes(value: Any) -> frozenset[int]:
+    """Return the exit codes of `skip_on_exit_code`: none, one or several.
+
+    Raises:
+        ValueError: one isn't a number from 1 to 255.
+    """
+    codes = () if value is None else value if isinstance(value, list | tuple | set | frozenset) else (value,)
+    is_right = all(isinstance(code, int) and not isinstance(code, bool) and 0 < code < 256 for code in codes)
+    _require("skip_on_exit_code", value, is_right, "an exit code from 1 to 255, or a list of them, as in [99]")
+    return frozenset(codes)
+
+
 def require_states(name: str, states: Any) -> None:
     """Reject what no job is ever in: who waits for it waits for ever.
 

@@ -55,6 +55,11 @@ def try_of(token: str) -> str:
     return ":".join(token.split(":")[:2])
 
 
+def is_of_worker(token: str) -> bool:
+    """Whether a try has written the token in a worker, and not in a trigger."""
+    return token.count(":") == 1
+
+
 def title_of(token: str) -> str:
     """Return the holder's name in messages."""
     return f"try {token.partition(':')[0]} of its task" if ":" in token else (token or "nobody")

@@ -12,7 +12,7 @@ import msgspec
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED, TERMINAL, job_state
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job import task_labels
+from mxnet_provider.job import holder, task_labels
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import is_suspended_by_airflow
 
@@ -37,6 +37,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The try that last waited for the job."""
     phase: Literal["submitting", "submitted", "finished"] = "submitting"
     try_number: int = 1
+    waits_in: Literal["", "worker", "trigger"] = ""
+    """Where the job was waited for last; empty in records of earlier releases."""
     deadline: float | None = None
     """When the try that waits for it runs out of time, in seconds since the epoch."""
     reattached_at: float | None = None
@@ -93,6 +95,8 @@ def decide(record: Record | None, begins: Try, found: Mapping[str, Any] | None, 
         return "create"
     ours = found is not None and is_ours(found, record)
     if record.generation != begins.generation:
+        if found is not None and ours and was_lost(found, in_worker=_is_left(record)):
+            return _wait_for(found)
         return "replace" if ours else "create"
     reuse = reuse_succeeded and _is_retry(begins, after=record.last_try, retries=record.retries)
     if record.phase == "finished":
@@ -125,11 +129,14 @@ def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_su
         begins: The try.
         reuse_succeeded: Whether a job that has succeeded does for a retry.
     """
-    older = tuple(job for job in jobs if _is_from_before_a_clear(job, begins))
+    lost = [job for job in jobs if was_lost(job, in_worker=holder.is_of_worker(holder.holder_of(job)))]
+    older = tuple(job for job in jobs if _is_from_before_a_clear(job, begins) and job not in lost)
     usable, finished = [], []
     for job in jobs:
         is_retry = _is_retry(begins, after=task_labels.try_that_made(job) or 1, retries=task_labels.retries_of(job))
-        is_same = task_labels.generation_of(job) == begins.generation
+        is_same = task_labels.generation_of(job) == begins.generation or (
+            job in lost and _is_from_before_a_clear(job, begins)
+        )
         if is_same and _is_usable(job, reuse_succeeded=reuse_succeeded and is_retry):
             usable.append(job)
         elif is_same and job_state(job) in TERMINAL:
@@ -143,6 +150,22 @@ def is_ours(job: Mapping[str, Any], record: Record) -> bool:
     if record.ref.uid and (job.get("metadata") or {}).get("uid") != record.ref.uid:
         return False
     return task_labels.token_of(job) == record.token
+
+
+def was_lost(job: Mapping[str, Any], *, in_worker: bool) -> bool:
+    """Whether the job of a task that was cleared goes on because Airflow failed the task, and no user ended it.
+
+    Clear marks a task that runs, without counting its tries anew; its worker ends the job. A deferred task is counted
+    anew, and its trigger ends the job. So what goes on after a new count, and was waited for `in_worker`, is the job of
+    a task that had failed: its worker died, or the API server was away for too long.
+    """
+    if job_state(job) in TERMINAL or job["metadata"].get("deletionTimestamp") or is_suspended_by_airflow(job):
+        return False
+    return in_worker
+
+
+def _is_left(record: Record) -> bool:
+    return record.waits_in == "worker" and record.phase != "finished"
 
 
 def _is_from_before_a_clear(job: Mapping[str, Any], begins: Try) -> bool:

@@ -62,11 +62,10 @@ def _container(pod: Pod) -> Mapping[str, Any]:
     return names.main_container((pod.get("status") or {}).get("containerStatuses"))
 
 
-def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: int | Collection[int] | None) -> str:
+def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: Collection[int]) -> str:
     """Say which of the replicas that failed ended with one of these exit codes; empty where none did."""
-    wanted = () if codes is None else (codes,) if isinstance(codes, int) else codes
     for replica in failed:
-        if replica["exit_code"] in wanted:
+        if replica["exit_code"] in codes:
             return f"{replica['pod']} ended with {replica['exit_code']}, which is in skip_on_exit_code"
     return ""
 

@@ -25,7 +25,7 @@ def job_url(ref: JobRef | None, option: str = "job_url_template") -> str:
         return ""
     try:
         return str(template).format(name=ref.name, namespace=ref.namespace, uid=ref.uid)
-    except (LookupError, ValueError):
+    except (LookupError, ValueError, AttributeError, TypeError):
         return ""
 
 

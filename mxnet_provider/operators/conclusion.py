@@ -29,7 +29,7 @@ class Conclusion:
     """Whether the job still runs, and is deleted, suspended or kept as for a task that is killed."""
 
 
-def conclude(ended: Event, title: str, *, skip_on_exit_code: int | Collection[int] | None) -> Conclusion:
+def conclude(ended: Event, title: str, *, skip_on_exit_code: Collection[int]) -> Conclusion:
     """Return the conclusion from an event about the job with this title."""
     match ended.status:
         case "succeeded":

@@ -1,6 +1,6 @@
 """The arguments by which a DAG's author describes a job, and the MXJob that they mean."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -12,7 +12,11 @@ from mxnet_operator.description.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.operators.manifest_file import ReadsManifestFile, file_name
-from mxnet_provider.operators.other_operators import refuse_airflow_secrets, refuse_other_names
+from mxnet_provider.operators.other_operators import (
+    naming_what_was_meant,
+    refuse_airflow_secrets,
+    refuse_other_names,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -21,6 +25,10 @@ if TYPE_CHECKING:
 _OF_THE_TASK: Final = frozenset({"name", "namespace"})
 """Fields from which the operator makes its own name and place for each try's job."""
 _COUNTS_OF_A_ROLE: Final = frozenset({"replicas", "gpus"})
+_NATIVE: Final = (
+    "a template renders to a text: pass the XCom itself (TASK.output), or give the DAG"
+    " render_template_as_native_obj=True"
+)
 _TEMPLATE_MARKS: Final = ("{{", "{%", "{#")
 
 
@@ -140,7 +148,10 @@ class JobDescriptionMixin(ReadsManifestFile):
     ) -> None:
         refuse_other_names(kwargs)
         refuse_airflow_secrets(secrets)
-        super().__init__(**kwargs)
+        try:
+            super().__init__(**kwargs)
+        except TypeError as error:
+            raise naming_what_was_meant(error, kwargs, FIELDS) from error
         self.manifest = manifest
         self.image = image
         self.command = command
@@ -227,7 +238,7 @@ class JobDescriptionMixin(ReadsManifestFile):
         try:
             return MXJobDescription(**{**given, **instead})
         except DescriptionError as e:
-            raise _refusal(e) from e
+            raise _refusal(e, rendered={name for name, value in given.items() if isinstance(value, str)}) from e
 
     def _given_fields(self) -> dict[str, Any]:
         given = {field: getattr(self, field) for field in FIELDS if field not in _OF_THE_TASK}
@@ -273,7 +284,10 @@ def with_numbers(field: str, value: Any) -> Any:
     return number(field, value)
 
 
-def _refusal(error: DescriptionError) -> MXNetManifestError:
-    return MXNetManifestError(
-        "The MXJob is invalid:\n" + "\n".join(f"- {problem.message}" for problem in error.problems)
-    )
+def _refusal(error: DescriptionError, rendered: Collection[str] = ()) -> MXNetManifestError:
+    """Word the mistakes; those of `rendered` fields, which a template has made a text, name what makes a list."""
+    lines = [
+        f"{problem.message.partition(': write ')[0]}; {_NATIVE}" if problem.path in rendered else problem.message
+        for problem in error.problems
+    ]
+    return MXNetManifestError("The MXJob is invalid:\n" + "\n".join(f"- {line}" for line in lines))

@@ -42,8 +42,10 @@ from mxnet_provider.options import (
     LogOptions,
     Propagation,
     WaitOptions,
+    exit_codes,
     in_seconds,
     limit_in_seconds,
+    require_result_from,
     whole_seconds,
 )
 
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
     from mxnet_provider.job.job_ref import JobRef
 
 
+_OF_AN_ASSET: Final = ("name", "namespace", "uid", "result", "files")
+"""Parts of the returned value that an asset's event has as its `extra`."""
 _OUT_OF_TIME: Final = "the execution_timeout of its task is over"
 
 
@@ -233,9 +237,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
-        self.skip_on_exit_code = skip_on_exit_code
+        self.skip_on_exit_code = exit_codes(skip_on_exit_code)
         self.durable = durable
         self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
+        require_result_from(result_from)
         self.result_from = result_from
         self.lease = in_seconds("lease", lease)
         self.poll_interval = in_seconds("poll_interval", poll_interval)
@@ -550,7 +555,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             lease=None if ours.lease is None else ours.lease.seconds,
             reattached_at=ours.reattached_at,
         )
-        ours.is_let_go = True
+        ours.hand_over()
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
     def _check_again(self, context: "Context", ours: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
@@ -603,6 +608,9 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         if files is not None:
             self.log.info("Files: %s.", ", ".join(files) or NOTHING_KEPT)
         returned: dict[str, Any] = storable(ended.summary)
+        for outlet in self.outlets or ():  # who looks at an asset's event wants to know which job it is of
+            about = {name: returned.get(name) for name in _OF_AN_ASSET}
+            context["outlet_events"][outlet].extra.update(about)
         return returned
 
     def _call_back(self, name: str, context: "Context", **what: Any) -> None:

@@ -1,5 +1,6 @@
 """Arguments of other operators that MXNetJobOperator has by another name, for DAGs that are ported."""
 
+import difflib
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -42,6 +43,14 @@ def refuse_other_names(given: Iterable[str]) -> None:
         raise TypeError("Arguments of other operators: " + "; ".join(found))
 
 
+def naming_what_was_meant(error: TypeError, given: Iterable[str], known: Iterable[str]) -> TypeError:
+    """Return Airflow's error about arguments that an operator doesn't have, with those that were probably meant."""
+    own = list(known)
+    meant = {name: difflib.get_close_matches(name, own, n=1) for name in given if name not in own}
+    hints = [f"{name}: did you mean {near[0]}?" for name, near in meant.items() if near and f"'{name}'" in str(error)]
+    return TypeError("; ".join([str(error), *hints]))
+
+
 def refuse_airflow_secrets(secrets: Any) -> None:
     """Raise TypeError where `secrets` are those of KubernetesPodOperator."""
     for index, each in enumerate(secrets if isinstance(secrets, list | tuple) else ()):
@@ -49,4 +58,4 @@ def refuse_airflow_secrets(secrets: Any) -> None:
             raise TypeError(f"secrets[{index}]: {_OF_AIRFLOW}")
 
 
-__all__ = ["refuse_airflow_secrets", "refuse_other_names"]
+__all__ = ["naming_what_was_meant", "refuse_airflow_secrets", "refuse_other_names"]

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 _REDEFERRALS: Final = 3
+_GOES_ON: Final = (
+    "{title} goes on: Airflow had failed its task, and no user ended it. For a new job, clear the task while it runs."
+)
 _DID: Final = {"delete": "Deleted", "suspend": "Suspended"}
 _STATE_SECONDS: Final = 4.0
 """Of the five seconds that a worker has between SIGTERM and SIGKILL; the rest is for the API server."""
@@ -210,6 +213,11 @@ class TaskJob:
         self._remember(page=page)
         self._push_url()
 
+    def hand_over(self) -> None:
+        """Note that a trigger waits for the job from here on."""
+        self._remember(waits_in="trigger")
+        self.is_let_go = True
+
     def redefer(self) -> None:
         """Count another deferral of this try, after a trigger that ended without an event; three are allowed."""
         before = self._record.redeferrals if self._record else _REDEFERRALS
@@ -325,8 +333,16 @@ class TaskJob:
         if decision == "replace" and found is not None:
             self._replace(found, JobRef.of(found, record.ref.plural))
             return self._create_new(make, deadline)
+        if record.generation != self._begins.generation:
+            self._log.info("%s", _GOES_ON.format(title=record.ref.title))
         self._record = msgspec.structs.replace(
-            record, deadline=deadline, redeferrals=0, retries=self._begins.retries, last_try=self._begins.number
+            record,
+            deadline=deadline,
+            redeferrals=0,
+            generation=self._begins.generation,
+            retries=self._begins.retries,
+            last_try=self._begins.number,
+            waits_in="worker",
         )
         self.known = record.ref
         if decision == "reuse":
@@ -347,6 +363,7 @@ class TaskJob:
         record = reattach.load(self._store.get(reattach.STORE_KEY))
         if record is not None and record.generation == self._begins.generation:
             self._record, self.known, self.page = record, record.ref, record.page
+            self._remember(waits_in="worker")
             return
         name, namespace, uid = (_own_xcom(self._ti, key) for key in _XCOMS)
         if not (name and namespace and uid):
@@ -374,6 +391,8 @@ class TaskJob:
         if found is None:
             return self._create_new(make, deadline)
         self.known = JobRef.of(found, self._plural)
+        if task_labels.generation_of(found) != self._begins.generation:
+            self._log.info("%s", _GOES_ON.format(title=self.ref.title))
         self._record = self._new_record(self.known, task_labels.token_of(found), deadline)
         self._remember(phase="submitted", reattached_at=time.time())
         by = task_labels.try_that_made(found) or "?"
@@ -408,6 +427,7 @@ class TaskJob:
             retries=self._begins.retries,
             last_try=self._begins.number,
             try_number=self._begins.number,
+            waits_in="worker",
             deadline=deadline,
         )
 

@@ -6,6 +6,7 @@ task stands, and the job who holds it.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -33,6 +34,29 @@ _ASK_SECONDS: Final = 300.0
 
 _running: Final[set[asyncio.Task[None]]] = set()
 """Endings under way; an event loop alone keeps no task alive."""
+
+
+_asked_early = False
+
+
+def ask_early(ti: Any) -> None:
+    """Ask Airflow how the task stands once in a triggerer's life, as it begins, and wait for no answer.
+
+    Airflow's triggerer builds what answers with the first question, and has no heartbeat meanwhile: for ten seconds,
+    and a minute on a busy machine. Asked only when a user ends a task, its triggers would go to another triggerer.
+    """
+    global _asked_early  # noqa: PLW0603 - a triggerer is a process
+    if _asked_early or ti is None or airflow_versions.IS_AIRFLOW_2:
+        return
+    _asked_early = True
+    task = asyncio.create_task(_ask(ti))
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+
+
+async def _ask(ti: Any) -> None:
+    with contextlib.suppress(Exception):
+        await airflow_versions.states_of(ti)
 
 
 def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:

@@ -22,7 +22,7 @@ from mxnet_provider.options import DEFAULT_CONNECTION, WaitOptions
 from mxnet_provider.replica_logs import ReplicaLogs
 from mxnet_provider.triggers.arguments import differing
 from mxnet_provider.triggers.connection import connected, storable_errors
-from mxnet_provider.triggers.ending import TerminationRequest, end_job
+from mxnet_provider.triggers.ending import TerminationRequest, ask_early, end_job
 from mxnet_provider.watch import JobWatch
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ class MXNetJobTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait for the job, and send how it ended."""
+        ask_early(self.task_instance)
         try:
             with storable_errors(self.log):
                 async with self._hook() as hook:

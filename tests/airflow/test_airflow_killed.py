@@ -23,6 +23,23 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(wo
 
 
 @pytest.mark.exhaustive
+def test_a_task_that_airflow_failed_goes_on_with_its_job_when_it_is_cleared(world):
+    """Its worker dies in its only try; cleared again while it runs, it gets a new job."""
+    run = world.begin("waiting_lone")
+    uid = run.in_progress()
+    os.kill(run.train.look().pid, signal.SIGKILL)
+    run.train.wait("failed")
+    run.train.clear()
+    run.train.wait("running", try_number=2)
+    eventually(lambda: "goes on: Airflow had failed its task" in run.train.log(2))
+    assert (run.creations(), run.deletions(), run.uids()) == (1, [], {uid})
+    run.train.clear()
+    new = run.replaced(uid)
+    run.succeed()
+    assert run.train.xcom()["uid"] == new
+
+
+@pytest.mark.exhaustive
 def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(world):
     run = world.begin("waiting")
     uid = run.in_progress()

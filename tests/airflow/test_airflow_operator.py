@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 from airflow.providers.cncf.kubernetes.secret import Secret
+from airflow.sdk import Asset
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, AirflowTaskTimeout, TaskDeferred
 from apiserver_fixtures import TOKEN
@@ -20,6 +21,7 @@ from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, operator_w
 from waiting import eventually
 
 from mxnet_provider.callbacks import MXNetJobCallback
+from mxnet_provider.decorators.mxnet_cmd import MXNetCmdDecoratedOperator
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
@@ -304,6 +306,33 @@ def test_a_failed_job_fails_the_task_with_the_condition_s_words_after_the_log_s_
         == f"MXJob default/{name} failed: MXJob is failed: worker-1 exited with 3: ValueError: no data"
     )
     assert task_log()[-3:] == ["The last lines of worker-1:", "[worker-1] Traceback", "[worker-1] ValueError: no data"]
+
+
+def test_an_asset_s_event_says_which_job_and_result_it_is_of(world):
+    task = world.start(world.operator(outlets=[Asset("s3://models/digits")]))
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 0.98}))
+    world.write_status(job, "Succeeded")
+    returned = task.result()
+    (event,) = world.outlet_events.values()
+    assert event.extra == {name: returned[name] for name in ("name", "namespace", "uid", "result", "files")}
+    assert event.extra["result"] == {"accuracy": 0.98}
+
+
+def test_a_decorated_function_returns_the_command_of_a_job(world):
+    def train(epochs, params):
+        return ["python", "train.py", "--epochs", str(epochs), "--rate", "{{ rate }}", str(params)]
+
+    given = {"task_id": "train", "image": "i", "config_file": world.kubeconfig, "wait_for_completion": False}
+    task = world.start(MXNetCmdDecoratedOperator(python_callable=train, op_args=[3, 4], **given))
+    (container,) = world.job_of(task)["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    assert container["command"] == ["python", "train.py", "--epochs", "3", "--rate", "", "4"]
+    for returned in ("python train.py", [], ["python", 3], None):
+        wrong = MXNetCmdDecoratedOperator(python_callable=lambda returned=returned: returned, **given)
+        with pytest.raises(TypeError, match="must return the command as a list of strings"):
+            world.start(wrong).result()
+    with pytest.raises(TypeError, match=r"args: @task.mxnet_cmd runs what its function returns"):
+        MXNetCmdDecoratedOperator(python_callable=train, args=["--epochs"], **given)
 
 
 @pytest.mark.parametrize(("codes", "skips"), [(99, True), ([7, 99], True), (7, False), (None, False)])

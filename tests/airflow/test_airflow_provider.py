@@ -25,6 +25,7 @@ SCHEMA = Path(airflow.__file__).with_name("provider_info.schema.json")
 
 KINDS = ("hooks", "operators", "sensors", "triggers")
 MODULES = [
+    "mxnet_provider.decorators.mxnet_cmd",
     "mxnet_provider.exceptions",
     "mxnet_provider.hooks.mxnet_job",
     "mxnet_provider.hooks.mxnet_job_async",

@@ -1,5 +1,7 @@
 """A training that loses a GPU: its next attempt goes on from its checkpoint with one Worker less, if it may."""
 
+import time
+
 import pytest
 from waiting import eventually
 
@@ -55,14 +57,15 @@ def test_a_training_that_loses_a_gpu_goes_on_with_fewer_workers_from_its_checkpo
     python = ("python", "/models/train.py", "--model-prefix", "/models/net")
     servers = replica(1, tmp_path, "python", "-c", "import mxnet")
     replicas = {"Scheduler": servers, "Server": servers, "Worker": replica(3, tmp_path, *python, resources=GPU)}
+    # Suspended, it keeps its place by age, before the training's.
+    home.create(mxjob("older", {"Worker": replica(1, tmp_path, "sleep", "600", resources=GPU)}, suspend=True))
+    created = int(time.time())
+    eventually(lambda: int(time.time()) > created)
     home.create(mxjob("train", replicas, resume={}, minWorkers=2))
     eventually((tmp_path / "trained").exists)
 
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
-    home.create(high)
-    takes_a_gpu = {"Worker": replica(1, tmp_path, "sleep", "600", resources=GPU)}
-    home.create(mxjob("urgent", takes_a_gpu, schedulingPolicy={"priorityClass": "high"}))
-    home.wait_until("mxjob", "urgent", lambda job: "PodsScheduled" in str(job.get("status")))
+    home.patch("mxjob", "older", {"spec": {"runPolicy": {"suspend": False}}})
+    home.wait_until("mxjob", "older", lambda job: "PodsScheduled" in str(job.get("status")))
     (tmp_path / "die").touch()
 
     status = home.wait_for("train", "Succeeded")["status"]

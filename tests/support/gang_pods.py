@@ -9,7 +9,6 @@ def gang_pods(
     job: str,
     *asked: int,
     attempt: int = 0,
-    priority: int | None = None,
     since: str = "2026-11-22T12:00:00Z",
     name: str = "",
     minimum: int | None = None,
@@ -28,7 +27,6 @@ def gang_pods(
                 "ownerReferences": [owner],
             },
             "spec": {
-                **({} if priority is None else {"priority": priority}),
                 "containers": [{"resources": {"limits": {GPU: str(gpus)} if gpus else {}}}],
             },
             "status": {"phase": "Pending"},

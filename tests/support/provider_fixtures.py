@@ -6,11 +6,13 @@ import importlib
 import json
 import re
 import uuid
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -95,6 +97,7 @@ class OperatorWorld:
         self.hook = MXNetJobHook(config_file=self.kubeconfig)
         self._threads = threads
         self._started: list[MXNetJobOperator] = []
+        self.outlet_events: Any = defaultdict(lambda: SimpleNamespace(extra={}))
 
     def operator(self, **arguments: Any) -> MXNetJobOperator:
         given = {"image": "mxjob/mxnet:1.9.1", "command": ["true"], "poll_interval": 0.05, **arguments}
@@ -112,7 +115,7 @@ class OperatorWorld:
 
         def execute() -> Any:
             ExecutorSafeguard.tracker.set(operator)
-            context: Any = {"ti": ti, "task_state_store": store}
+            context: Any = {"ti": ti, "task_state_store": store, "outlet_events": self.outlet_events}
             run = functools.partial(operator.execute, context)
             while True:
                 try:

@@ -55,8 +55,6 @@ REPLICA_ANNOTATION: Final = "mxjob.kubeflow.org/replica"
 GANG_MEMBER_ANNOTATION: Final = "mxjob.kubeflow.org/gang-member"
 """Annotation of a pod, for the local cluster's scheduler: `attempt-0/9/2026-11-22T13:44:00Z`, its gang, how many pods
 that has, and when the job was created. Pods of a gang start together or not at all."""
-GANG_PRIORITY_ANNOTATION: Final = "mxjob.kubeflow.org/gang-priority-class"
-"""Annotation of a pod: the priority class that it has from its job's schedulingPolicy, not from its template."""
 DELETE_WITH_WORKFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/delete-with-workflow"
 """Annotation: where "true", a job that an Argo Workflow owns is deleted once that is over or being shut down."""
 SUBMISSION_ANNOTATION: Final = "mxjob.kubeflow.org/submission"

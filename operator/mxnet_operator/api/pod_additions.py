@@ -25,8 +25,6 @@ class PodAdditions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     labels: Pairs = ()
     annotations: Pairs = ()
     scheduling_gates: tuple[str, ...] = ()
-    priority_class: str = ""
-    """PriorityClass of the pod where its template names none."""
 
 
 def pairs(of: Mapping[str, str] | None) -> Pairs:

@@ -70,7 +70,6 @@ def build_pod(
 def _with(pod: dict[str, Any], added: PodAdditions) -> dict[str, Any]:
     """Return the pod with an integration's additions; it keeps the labels by which it belongs to its job."""
     metadata, spec = pod["metadata"], pod["spec"]
-    priority_class = "" if spec.get("priorityClassName") else added.priority_class
     selector = {**(spec.get("nodeSelector") or {}), **dict(added.node_selector)}
     tolerations = list(spec.get("tolerations") or ())
     tolerations += [each for each in map(msgspec.to_builtins, added.tolerations) if each not in tolerations]
@@ -87,7 +86,6 @@ def _with(pod: dict[str, Any], added: PodAdditions) -> dict[str, Any]:
             **({"nodeSelector": selector} if selector else {}),
             **({"tolerations": tolerations} if tolerations else {}),
             **({"schedulingGates": gates} if gates else {}),
-            **({"priorityClassName": priority_class} if priority_class else {}),
         },
     }
 

@@ -54,7 +54,6 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
     replica: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.REPLICA_ANNOTATION)
     gang_member: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_MEMBER_ANNOTATION)
-    gang_priority: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_PRIORITY_ANNOTATION)
 
 
 class _Meta(Meta, frozen=True):
@@ -163,7 +162,6 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         unschedulable=shortened(next(waits, ""), _LARGEST_TEXT),
         scheduler_name=sys.intern(pod.spec.scheduler_name),
         gang_member=sys.intern(meta.annotations.gang_member) if meta.annotations and not pod.spec.node_name else "",
-        gang_priority=sys.intern(meta.annotations.gang_priority) if meta.annotations else "",
         created_at=meta.creation_timestamp,
         reported=bool(status.start_time or status.container_statuses or status.init_container_statuses),
         waiting_reason=waiting.reason,

@@ -70,6 +70,22 @@ def unused_gpus(job: MXJob) -> Iterator[Event]:
             )
 
 
+def workers_alone(job: MXJob) -> Iterator[Event]:
+    """Yield a Warning for several Workers without a Server, of which each trains a model of its own.
+
+    No Event of the job says so: a script may share its model in another way, such as by Horovod.
+    """
+    types = job.spec.specs_in_use.items()
+    counts = {names.canonical_type(name): 1 if spec.replicas is None else spec.replicas for name, spec in types}
+    if counts.get(names.WORKER, 0) > 1 and not counts.get(names.SERVER):
+        yield Event(
+            "Warning",
+            "WorkersAlone",
+            f"{counts[names.WORKER]} Workers and no Server: MXNet's kvstore needs one, and a Scheduler; without, each"
+            " Worker trains a model of its own",
+        )
+
+
 def _gpus(container: dict[str, Any]) -> Iterator[str]:
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}

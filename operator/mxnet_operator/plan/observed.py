@@ -57,8 +57,6 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     scheduler_name: str = ""
     gang_member: str = ""
     """Annotation about its gang, `names.GANG_MEMBER_ANNOTATION`, while it has no node."""
-    gang_priority: str = ""
-    """Annotation about its priority class, `names.GANG_PRIORITY_ANNOTATION`."""
     created_at: datetime | None = None
     reported: bool = False
     """Whether its kubelet has reported on it: a start time, or the state of a container."""

@@ -20,7 +20,7 @@ from mxnet_operator.plan.status import with_reports
 from mxnet_operator.plan.success import Success, success_is_known
 from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
 
-_OF_A_RUN = (conditions.REPLICAS_CHANGE_IGNORED, conditions.PRIORITY_CLASS_IGNORED, conditions.FEWER_WORKERS)
+_OF_A_RUN = (conditions.REPLICAS_CHANGE_IGNORED, conditions.FEWER_WORKERS)
 
 
 def suspension(state: JobState) -> Reads | Effects | Success:

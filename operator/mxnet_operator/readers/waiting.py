@@ -14,7 +14,6 @@ WAITING: Final = {
     conditions.REPLICA_FAILURE: "True",
     conditions.PODS_TERMINATING: "True",
     conditions.REPLICAS_CHANGE_IGNORED: "True",
-    conditions.PRIORITY_CLASS_IGNORED: "True",
     conditions.FEWER_WORKERS: "True",
     conditions.RECONCILE_ERROR: "True",
     conditions.SERVERS_EXITED: "True",

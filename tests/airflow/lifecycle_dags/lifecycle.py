@@ -61,6 +61,8 @@ for mode in ("deferred", "waiting"):
         MXNetJobOperator(
             task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=30), **JOB
         )
+    with DAG(f"{mode}_lone", schedule=None):
+        MXNetJobOperator(task_id="train", deferrable=deferrable, retries=0, **JOB)
     with DAG(f"{mode}_diverging", schedule=None):
         MXNetJobOperator(
             task_id="train", deferrable=deferrable, retries=0, **{**JOB, "command": ["sh", "-c", DIVERGING_SCRIPT]}

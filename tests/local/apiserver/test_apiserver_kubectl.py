@@ -322,11 +322,6 @@ async def test_what_kubectl_creates_by_words(api, kubectl):
     await kubectl.ok("create", "configmap", "settings", "--from-literal=rate=0.1", "--from-literal=none=", "-n", "team")
     stored = (await api.get(f"{CONFIG_MAPS.format('team')}/settings")).ok()
     assert stored["data"] == {"rate": "0.1", "none": ""}
-    await kubectl.ok("create", "priorityclass", "low", "--value=-5", "--description=later", "--preemption-policy=Never")
-    found = (await api.get("/apis/scheduling.k8s.io/v1/priorityclasses/low")).ok()
-    wanted = {"value": -5, "description": "later", "preemptionPolicy": "Never"}
-    assert {key: found.get(key) for key in wanted} == wanted
-    assert "globalDefault" not in found
     assert "already exists" in await kubectl.refused("create", "namespace", "team")
     said = await kubectl.refused("create", "service", "clusterip", "web", "--tcp=80")
     assert "accepted media types include: application/json" in said

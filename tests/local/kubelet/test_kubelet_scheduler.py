@@ -17,7 +17,6 @@ from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 
 GPU = "nvidia.com/gpu"
-HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 
 
 @pytest.mark.parametrize(
@@ -133,9 +132,9 @@ async def test_what_was_just_bound_counts_before_the_watch_shows_it(tmp_path, wr
             events=Ignored(),
         )
         await behind._pass()
-        await server.api.post("/apis/scheduling.k8s.io/v1/priorityclasses", HIGH)
-        urgent = make_pod("c", "true", container=limits, priorityClassName="high")
-        seen.append(await client.create(PODS.path("default"), urgent))
+        older = await client.create(PODS.path("default"), make_pod("c", "true", container=limits))
+        older["metadata"]["creationTimestamp"] = "2016-01-01T00:00:00Z"
+        seen.append(older)
         for _ in range(3):
             assert await behind._pass() is None, "a request failed"
         stored = (await client.list(PODS.path("default")))["items"]

@@ -169,3 +169,13 @@ def test_a_kind_that_is_null_is_a_mistake(mxjob, verb, kind):
     code, out, err = mxjob(verb, "-f", "-", stdin=manifest)
     assert code == 2
     assert "stdin:2: kind: " in out + err
+
+
+def test_several_workers_without_a_server_are_warned_of(mxjob):
+    several = GOOD.replace("Worker:", "Worker:\n      replicas: 2")
+    code, _out, err = mxjob("validate", "-", stdin=several)
+    assert (code, "stdin: warning: 2 Workers and no Server" in err) == (0, True)
+    template = GOOD[GOOD.index("      template:") :]
+    served = several + "".join(f"    {kind}:\n{template}" for kind in ("Server", "Scheduler"))
+    assert mxjob("validate", "-", stdin=served)[2] == ""
+    assert mxjob("validate", "-", stdin=GOOD)[2] == ""

@@ -127,7 +127,9 @@ def test_it_is_sound_to_helms_own_checks_and_so_is_a_package_of_it(tmp_path, sta
     assert packed.returncode == 0, packed.stderr
     (archive,) = tmp_path.glob("*.tgz")
     with tarfile.open(archive) as members:
-        assert any(member.name.endswith("files/rbac.yaml") for member in members)
+        names = {member.name.partition("/")[2] for member in members}
+    assert {"crds/crd.yaml", "files/base/rbac.yaml"} < names
+    assert "files/base/crd.yaml" not in names
     shown = helm("template", "mxnet-operator", archive, "--namespace=mxnet-operator")
     assert by_name(yaml.safe_load_all(shown.stdout)) == by_name(standalone)
 

@@ -1,4 +1,4 @@
-"""What make generate writes of the documentation and the chart is up to date, and leaves nothing out."""
+"""What make generate writes of the documentation is up to date, and leaves nothing out."""
 
 import re
 import runpy
@@ -13,7 +13,6 @@ from mxnet_operator.cli.verbs import local
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = {
-    "claims.py": "claims.md",
     "mxjob_reference.py": "mxjob-reference.md",
     "cli_reference.py": "cli-reference.md",
     "description_reference.py": "description-reference.md",
@@ -28,14 +27,6 @@ def page(name: str) -> str:
 def test_the_reference_is_up_to_date(tool, written):
     made = runpy.run_path(str(ROOT / "tools" / tool))["reference"]()
     assert page(written) == made, "run: make generate"
-
-
-def test_the_charts_files_are_those_of_the_manifests():
-    made = runpy.run_path(str(ROOT / "tools" / "chart_files.py"))["chart_files"]()
-    chart = ROOT / "operator" / "charts" / "mxnet-operator"
-    assert {path for folder in ("crds", "files") for path in (chart / folder).rglob("*.yaml")} == set(made)
-    assert [path.name for path, text in made.items() if path.read_text() != text] == [], "run: make generate"
-    assert not any(path.is_symlink() for path in chart.rglob("*"))
 
 
 def test_make_generate_runs_every_tool_that_writes_something():

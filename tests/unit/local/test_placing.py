@@ -199,12 +199,11 @@ def test_one_that_asks_for_other_things_passes() -> None:
     assert look(*running, *gang_pods("large", *[1] * 7), *without_gpu)[0] == workers("cpu", 2)
 
 
-def test_priority_comes_before_age_and_age_before_the_order_in_which_they_came() -> None:
-    old = gang_pods("old", 4, since="2026-11-22T11:00:00Z")
+def test_age_comes_before_the_order_in_which_they_came() -> None:
+    old, older = (gang_pods(name, 4, since=f"2026-11-22T{hour}:00:00Z") for name, hour in (("old", 11), ("older", 10)))
     first, second = gang_pods("first", 4), gang_pods("second", 4)
-    urgent = gang_pods("urgent", 4, since="2026-11-22T13:00:00Z", priority=10)
-    placed, words = look(*first, *second, *old, *urgent)
-    assert placed == ["urgent-worker-0", "old-worker-0"]
+    placed, words = look(*first, *second, *old, *older)
+    assert placed == ["older-worker-0", "old-worker-0"]
     assert words["first"].endswith(f"missing 4 {GPU}")
     assert words["second"].endswith(f"missing 4 {GPU}; 1 job before it in the queue")
 
@@ -262,7 +261,7 @@ def test_labels_and_annotations_alone_make_no_gang() -> None:
 def test_the_rest_of_a_gang_that_has_begun_goes_before_all_others_each_pod_by_itself() -> None:
     begun = gang_pods("a", 4, 2, 8)
     begun[0] = bound(begun[0])
-    placed, words = look(*gang_pods("urgent", 2, priority=100), *begun)
+    placed, words = look(*gang_pods("older", 2, since="2026-11-22T11:00:00Z"), *begun)
     assert placed == ["a-worker-1"]
     assert words["a-worker-2"] == f"2 of 3 can be placed, missing 6 {GPU}"
 
@@ -338,7 +337,7 @@ class TestAMinimum:
     def test_one_that_fell_below_its_minimum_goes_before_all_others(self) -> None:
         fell = gang_pods("a", 4, 4, minimum=2)
         fell[0] = bound(fell[0])
-        assert look(*gang_pods("urgent", 4, priority=7), *fell)[0] == ["a-worker-1"]
+        assert look(*gang_pods("older", 4, since="2026-11-22T11:00:00Z"), *fell)[0] == ["a-worker-1"]
 
     def test_more_than_the_job_has_is_never_placed_and_keeps_nobody_waiting(self) -> None:
         placed, words = look(*gang_pods("a", 1, 1, 1, minimum=10), *gang_pods("b", 8, since="2026-11-22T13:00:00Z"))

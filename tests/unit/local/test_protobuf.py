@@ -53,13 +53,6 @@ def test_what_is_not_zero_is_read_and_what_is_unknown_is_left_out():
     }
 
 
-@pytest.mark.parametrize("value", [1, -1, -(2**31), 2**31 - 1])
-def test_a_number_keeps_its_sign(value):
-    raw = field(1, text(1, "high")) + field(2, value) + field(3, 1)
-    found = read_object(envelope("PriorityClass", raw, "scheduling.k8s.io/v1"))
-    assert (found["value"], found["globalDefault"]) == (value, True)
-
-
 @pytest.mark.parametrize("api_version", ["v1", "meta.k8s.io/v1", "kubeflow.org/v1"])
 @pytest.mark.parametrize(
     ("raw", "found"),

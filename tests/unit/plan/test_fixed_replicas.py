@@ -7,9 +7,8 @@ import pytest
 from builders import NOW, make_mxjob, make_pod, plan
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.types import Condition, MXJob, ReplicaSpec, SchedulingPolicy
+from mxnet_operator.api.types import Condition, MXJob, ReplicaSpec
 from mxnet_operator.builders import build_pod
-from mxnet_operator.integrations.gangs.policy import GangPolicy
 from mxnet_operator.plan import Effects, Observed, PodView
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 from mxnet_operator.plan.started import as_started
@@ -89,19 +88,6 @@ class TestWhileItRuns:
         assert job.status.state == "Running"
         again = plan(job, Observed(pods_of(job, 2)), NOW)
         assert (created(again), again.status, again.events) == ([], None, ())
-
-    def test_another_change_that_is_ignored_has_a_warning_of_its_own(self) -> None:
-        gangs = (GangPolicy(is_local=True),)
-        job = with_spec(running(), Worker=3)
-        job = after(job, plan(job, Observed(pods_of(job, 2)), NOW, integrations=gangs))
-        urgent = SchedulingPolicy(priority_class="high")
-        run_policy = msgspec.structs.replace(job.spec.run_policy, scheduling_policy=urgent)
-        job = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=run_policy))
-        (event,) = plan(job, Observed(pods_of(job, 2)), NOW, integrations=gangs).events
-        assert (event.reason, event.message.partition(" was ")[0]) == (
-            "PriorityClassIgnored",
-            "The schedulingPolicy.priorityClass",
-        )
 
     def test_a_restart_brings_back_what_was_started(self) -> None:
         job = with_spec(running(), Worker=3)

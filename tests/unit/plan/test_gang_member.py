@@ -8,14 +8,11 @@ from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.builders import build_pod
-from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.integrations.gangs.local import gang_member
 from mxnet_operator.integrations.gangs.policy import GangPolicy
 from mxnet_operator.plan import Effects
-from mxnet_operator.plan.actions import AnnotatePod, CreatePod, DeletePod
+from mxnet_operator.plan.actions import AnnotatePod
 
 LOCAL, OTHER = GangPolicy(is_local=True), GangPolicy()
 ATTEMPT_0 = "attempt-0/9/2026-11-21T12:00:00Z"
@@ -71,18 +68,6 @@ class TestOnTheLocalCluster:
     def look(self, asked: MXJob, *pods: PodBuilder, policy: GangPolicy = LOCAL) -> Effects:
         return plan(asked, observe(asked, *pods), NOW, integrations=(policy,))
 
-    def test_pods_get_the_priority_class_of_their_gang(self) -> None:
-        asked = job("Job", {"priorityClass": "high"})
-        created = [each for each in self.look(asked).actions if isinstance(each, CreatePod)]
-        assert {added.priority_class for each in created for added in each.additions} == {"high"}
-        elsewhere = [each for each in self.look(asked, policy=OTHER).actions if isinstance(each, CreatePod)]
-        assert {added.priority_class for each in elsewhere for added in each.additions} == {""}
-
-    def test_a_template_that_names_one_keeps_its_own(self) -> None:
-        spec = make_mxjob().worker(1).template("Worker", priorityClassName="mine")
-        built = build_pod(with_defaults(spec.obj()), "Worker", 0, 0, additions=(PodAdditions(priority_class="high"),))
-        assert built["spec"]["priorityClassName"] == "mine"
-
     def test_pods_that_wait_are_given_other_numbers_and_placed_ones_are_left_alone(self) -> None:
         asked = job("Job", {"minAvailable": 3})
         waiting = make_pod(asked, "Worker", 0).unscheduled().set(gang_member=f"{ATTEMPT_0}/10")
@@ -105,79 +90,8 @@ class TestOnTheLocalCluster:
         every = {"minAvailable": 3, "priorityClass": "high", "queue": "a", "minResources": {"cpu": "1"}}
         (event,) = (each for each in self.look(job("Job", every)).events if each.reason == "UnsupportedField")
         assert event.message == (
-            "Without effect in spec.runPolicy.schedulingPolicy: minResources, queue, since the local cluster has one"
-            " queue, and goes by what the pods themselves request"
+            "Without effect in spec.runPolicy.schedulingPolicy: minResources, priorityClass, queue, since the local"
+            " cluster has one queue, by age, and goes by what the pods themselves request"
         )
-        acted_on = {"minAvailable": 3, "priorityClass": "high", "scheduleTimeoutSeconds": 9}
+        acted_on = {"minAvailable": 3, "scheduleTimeoutSeconds": 9}
         assert not [each for each in self.look(job("Job", acted_on)).events if each.reason == "UnsupportedField"]
-
-    def waits(self, asked: MXJob, index: int, priority: str) -> PodBuilder:
-        said = gang_member(asked, 0)
-        return make_pod(asked, "Worker", index).unscheduled().set(gang_member=said, gang_priority=priority)
-
-    @pytest.mark.parametrize(("before", "after"), [("low", "high"), ("", "high"), ("low", "")])
-    @pytest.mark.parametrize("scope", ["Job", "Replica"])
-    def test_pods_that_wait_by_another_priority_class_are_replaced(self, scope: str, before: str, after: str) -> None:
-        asked = job(scope, {"priorityClass": after})
-        pods = [self.waits(asked, index, before) for index in range(6)]
-        answer = self.look(asked, *pods)
-        assert answer.status is not None
-        assert (answer.status.state, answer.status.restarts, answer.status.restarts_count_towards_max) == (
-            "Restarting",
-            1,
-            0,
-        )
-        words = f"schedulingPolicy.priorityClass, from {before or 'none'} to {after or 'none'}"
-        assert words in answer.status.conditions[-1].message
-        restarted = msgspec.structs.replace(asked, status=answer.status)
-        again = self.look(restarted, *pods)
-        assert {each.name for each in again.actions if isinstance(each, DeletePod)} == {pod.obj().name for pod in pods}
-
-    def test_however_many_wait_the_status_names_none_of_them(self) -> None:
-        asked = make_mxjob().worker(1000).run_policy(restartScope="Replica", schedulingPolicy={"priorityClass": "high"})
-        pods = [self.waits(asked.obj(), index, "low") for index in range(1000)]
-        answer = self.look(asked.obj(), *pods)
-        assert answer.status is not None
-        assert (answer.status.restarts, answer.status.first_attempt, answer.status.restarting_pods) == (1, 1, ())
-        again = self.look(msgspec.structs.replace(asked.obj(), status=answer.status), *pods)
-        assert len([each for each in again.actions if isinstance(each, DeletePod)]) == 1000
-
-    def test_once_a_pod_has_a_node_it_is_said_when_the_change_takes_effect(self) -> None:
-        asked = job("Job", {"priorityClass": "high"})
-        placed = make_pod(asked, "Worker", 0).running().set(gang_priority="low")
-        answer = self.look(asked, placed, self.waits(asked, 1, "low"))
-        assert answer.status is not None
-        assert answer.status.restarts == 0
-        assert ("Warning", "PriorityClassIgnored") in [(event.type, event.reason) for event in answer.events]
-        (told,) = (each for each in answer.status.conditions if each.type == "PriorityClassIgnored")
-        assert (told.status, told.reason) == ("True", "NotSuspended")
-        assert "(from low to high): it takes effect after suspend and resume" in told.message
-        said = msgspec.structs.replace(asked, status=answer.status)
-        back = msgspec.structs.replace(said, spec=job("Job", {"priorityClass": "low"}).spec)
-        taken_back = self.look(back, placed, self.waits(asked, 1, "low")).status
-        assert taken_back is not None
-        (told,) = (each for each in taken_back.conditions if each.type == "PriorityClassIgnored")
-        assert told.status == "False"
-        off = job("Job", {"priorityClass": "high"}).spec
-        off = msgspec.structs.replace(off, run_policy=msgspec.structs.replace(off.run_policy, suspend=True))
-        suspended = self.look(msgspec.structs.replace(said, spec=off)).status
-        assert suspended is not None
-        (told,) = (each for each in suspended.conditions if each.type == "PriorityClassIgnored")
-        assert told.status == "False"
-
-    @pytest.mark.parametrize("policy", [LOCAL, OTHER])
-    def test_a_class_of_the_template_or_of_a_pod_group_replaces_no_pod(self, policy: GangPolicy) -> None:
-        asked = job("Job", {"priorityClass": "high"})
-        if policy is LOCAL:
-            for spec in asked.spec.mx_replica_specs.values():
-                spec.template["spec"]["priorityClassName"] = "mine"
-        answer = self.look(asked, self.waits(asked, 0, ""), policy=policy)
-        assert answer.status is None or answer.status.restarts == 0
-
-    def test_a_pod_says_which_class_it_has_from_its_gang(self) -> None:
-        asked = job("Job", {"priorityClass": "high"})
-        created = next(each for each in self.look(asked).actions if isinstance(each, CreatePod))
-        built = build_pod(asked, created.type, created.index, 0, additions=created.additions)
-        assert built["metadata"]["annotations"]["mxjob.kubeflow.org/gang-priority-class"] == "high"
-        assert built["spec"]["priorityClassName"] == "high"
-        assert project_pod(msgspec.Raw(msgspec.json.encode(built))).view.gang_priority == "high"  # type: ignore[union-attr]

@@ -43,3 +43,11 @@ def test_the_page_is_not_taken_for_the_logs() -> None:
 
 def test_an_operator_that_has_no_job_yet_has_no_link() -> None:
     assert MXNetJobLink().get_link(SimpleNamespace(), ti_key=None) == ""  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("template", ["https://x/{name[a]}", "https://x/{name.a}", "https://x/{other}", "https://x/{"])
+def test_a_template_that_can_not_be_filled_in_gives_no_link_and_fails_no_task(
+    monkeypatch: pytest.MonkeyPatch, template: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__MXNET__JOB_URL_TEMPLATE", template)
+    assert link(PAGE) == PAGE

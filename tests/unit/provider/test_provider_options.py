@@ -242,3 +242,28 @@ def test_servers_that_a_template_left_as_words_are_rejected_by_their_own_name():
     operator.servers = "many"
     with pytest.raises(MXNetManifestError, match="servers: "):
         operator.given_manifest()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        *(({"skip_on_exit_code": code}, "an exit code from 1") for code in ("99", ["99"], True, [True], 0, 256)),
+        ({"result_from": "configmap"}, "result_from must be 'termination_message' or None, not 'configmap'"),
+    ],
+)
+def test_what_could_fail_only_after_the_training_is_refused_where_the_dag_is_parsed(given, words):
+    with pytest.raises(ValueError, match=words):
+        MXNetJobOperator(task_id="train", image="a", **given)
+
+
+@pytest.mark.parametrize(("given", "codes"), [(99, {99}), ([7, 99], {7, 99}), ({1}, {1}), (None, set())])
+def test_exit_codes_to_skip_are_one_or_several(given, codes):
+    assert MXNetJobOperator(task_id="train", image="a", skip_on_exit_code=given).skip_on_exit_code == codes
+
+
+def test_a_misspelled_argument_is_named_with_the_one_that_was_meant():
+    with pytest.raises(TypeError, match=r"wokers: did you mean workers\?"):
+        MXNetJobOperator(task_id="train", image="a", wokers=3)
+    with pytest.raises(TypeError) as unknown:
+        MXNetJobOperator(task_id="train", image="a", xyzzy=3)
+    assert "did you mean" not in str(unknown.value)

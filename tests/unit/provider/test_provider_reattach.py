@@ -7,6 +7,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from mxnet_operator.api import names
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import reattach, task_labels
 from mxnet_provider.job.job_ref import JobRef
@@ -34,6 +35,10 @@ def job(state: str = "Running", **metadata: Any) -> dict[str, Any]:
     return {"metadata": {**OURS["metadata"], **metadata}, "status": {"state": state}}
 
 
+def held(token: str) -> dict[str, Any]:
+    return job(annotations={names.HOLDER_ANNOTATION: token})
+
+
 def labelled(state: str = "Running", **labels: str) -> dict[str, Any]:
     return job(state, labels={**LABELS, **labels})
 
@@ -47,6 +52,9 @@ BY_A_QUEUE = {**job("Suspended"), "spec": {"runPolicy": {"suspend": True}}}
 INTENT = replace(RECORD, ref=replace(REF, uid=""), phase="submitting")
 
 
+LEFT = replace(RECORD, waits_in="worker")
+"""Of a try whose worker died, or gave up."""
+DEFERRED = replace(RECORD, waits_in="trigger")
 OF_0_1 = replace(RECORD, retries=None, last_try=0)
 """As a release stored it that knew neither."""
 
@@ -75,6 +83,18 @@ def finished(status: str) -> reattach.Record:
         (RECORD, RETRY, SUSPENDED, "resume"),
         (RECORD, RETRY, BY_A_QUEUE, "reattach"),
         (RECORD, CLEARED, OURS, "replace"),
+        (LEFT, CLEARED, OURS, "reattach"),
+        (replace(INTENT, waits_in="worker"), CLEARED, OURS, "reattach"),
+        (LEFT, CLEARED, BY_A_QUEUE, "reattach"),
+        (LEFT, CLEARED, SUSPENDED, "replace"),
+        (LEFT, CLEARED, GOING, "replace"),
+        (LEFT, CLEARED, job("Failed"), "replace"),
+        (LEFT, CLEARED, job("Succeeded"), "replace"),
+        (LEFT, CLEARED, job(uid="another"), "create"),
+        (LEFT, CLEARED, None, "create"),
+        (replace(LEFT, phase="finished"), CLEARED, OURS, "replace"),
+        (DEFERRED, CLEARED, OURS, "replace"),
+        (DEFERRED, RETRY, OURS, "reattach"),
         (RECORD, CLEARED, job("Succeeded"), "replace"),
         (RECORD, CLEARED, job(uid="another"), "create"),
         (finished("succeeded"), RETRY, None, "reuse"),
@@ -127,6 +147,10 @@ SUCCEEDED = job("Succeeded")
         ([labelled("Succeeded", try_number="2")], RETRY, "create", None, []),
         ([OURS], FIRST, "reattach", OURS, []),
         ([OURS], CLEARED, "create", None, [OURS]),
+        ([held("1:id")], CLEARED, "reattach", 0, []),
+        ([held("1:id:run")], CLEARED, "create", None, [0]),
+        ([held("1:id"), OLD], CLEARED, "reattach", 0, [OLD]),
+        ([held("1:id") | {"status": {"state": "Failed"}}], CLEARED, "create", None, [0]),
         ([OLD, SUCCEEDED, FAILED], CLEARED, "create", None, [OLD, SUCCEEDED, FAILED]),
         ([OLD, labelled(**{task_labels.GENERATION_LABEL: "2"})], CLEARED, "reattach", 1, [OLD]),
         ([job(labels={})], RETRY, "create", None, []),

@@ -220,3 +220,12 @@ def test_templates_in_what_a_cluster_policy_sets_are_rendered_as_an_author_s(nat
     assert spec == worker_of(rendered(native, image="i", **arguments))
     assert spec["replicas"] == 2
     assert spec["template"]["spec"]["volumes"][0]["name"] == "v-7"
+
+
+@pytest.mark.parametrize("field", ["args", "env", "node_selector"])
+def test_a_template_in_place_of_a_list_or_mapping_is_told_what_makes_one(field: str) -> None:
+    operator = rendered(False, image="i", **{field: "{{ params }}"})
+    with pytest.raises(MXNetManifestError) as refused:
+        operator.given_manifest()
+    assert "(TASK.output), or give the DAG render_template_as_native_obj=True" in str(refused.value)
+    assert ": write " not in str(refused.value)

@@ -52,7 +52,7 @@ def test_a_failure_of_its_own_stays_one_if_the_replica_is_stopped_afterwards():
     culprit["status"]["reason"] = "DeadlineExceeded"
     failed = replicas.failures([culprit])
     assert [each["exit_code"] for each in failed] == [1]
-    assert "digits-worker-0 ended with 1" in replicas.reason_to_skip(failed, 1)
+    assert "digits-worker-0 ended with 1" in replicas.reason_to_skip(failed, {1})
 
 
 def test_a_summary_lists_replicas_in_the_order_in_which_they_depend_on_each_other():

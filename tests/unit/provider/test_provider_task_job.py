@@ -360,7 +360,7 @@ def test_a_task_learns_its_jobs_page_from_the_first_status_before_it_leaves_the_
     assert hook.pages == [PAGE]
     assert hook.xcoms == {"job_url": PAGE}
     again = task(hook, EndOptions())
-    again._store = SimpleNamespace(get=lambda _key: to_builtins(made._record))
+    again._store = SimpleNamespace(get=lambda _key: to_builtins(made._record), set=lambda *_: None)
     again.recall()
     assert again.page == PAGE
 

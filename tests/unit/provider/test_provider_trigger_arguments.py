@@ -112,7 +112,7 @@ def test_what_differs_is_stored_and_comes_back(path: str) -> None:
 def test_a_task_s_first_try_and_a_sensor_defer_to_what_0_1_0_has() -> None:
     """What a later release adds goes there only where a task makes use of it."""
     ref = JobRef(name="j", namespace="default", uid="u")
-    first_try: Any = SimpleNamespace(ref=ref, token="1.a", lease=None, reattached_at=None, is_let_go=False)
+    first_try: Any = SimpleNamespace(ref=ref, token="1.a", lease=None, reattached_at=None, hand_over=lambda: None)
     with pytest.raises(TaskDeferred) as train:
         MXNetJobOperator(task_id="train", image="i", deferrable=True)._defer(first_try, None)
     sensor = MXNetJobSensor(task_id="wait", job_name="j", namespace="default", deferrable=True)

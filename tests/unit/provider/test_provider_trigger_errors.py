@@ -1,11 +1,13 @@
 """What a trigger fails with: Airflow stores the whole traceback in its database, causes included."""
 
+import asyncio
 import logging
 import traceback
 
 import pytest
 
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.triggers import ending
 from mxnet_provider.triggers.connection import storable_errors
 
 
@@ -25,3 +27,23 @@ def test_a_trigger_fails_with_nothing_that_a_database_refuses(said, caplog):
     assert len(stored) < 40_000
     stored.encode()
     assert "ValueError" in caplog.text
+
+
+async def test_the_first_trigger_of_a_triggerer_asks_airflow_early_and_waits_for_no_answer(monkeypatch):
+    """Airflow's triggerer has no heartbeat while it builds what answers: else that came as a user ended a task."""
+    asked, answered = [], asyncio.Event()
+
+    async def states_of(ti):
+        asked.append(ti)
+        await answered.wait()
+        raise OSError("nobody needs this answer")
+
+    monkeypatch.setattr(ending, "_asked_early", False)
+    monkeypatch.setattr("mxnet_provider.airflow_versions.IS_AIRFLOW_2", False)
+    monkeypatch.setattr("mxnet_provider.airflow_versions.states_of", states_of)
+    for ti in (None, "first", "second"):
+        ending.ask_early(ti)
+    await asyncio.sleep(0)
+    assert asked == ["first"]
+    answered.set()
+    await asyncio.gather(*ending._running)

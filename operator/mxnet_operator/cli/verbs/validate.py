@@ -17,7 +17,7 @@ from mxnet_operator.cli.manifests import (
     sources_given,
 )
 from mxnet_operator.cli.output.terminal import say, write_line
-from mxnet_operator.plan.notices import unused_gpus
+from mxnet_operator.plan.notices import unused_gpus, workers_alone
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -96,6 +96,7 @@ def _report(document: Document, *, alone: bool, allow_unknown: bool) -> bool:
     if not errors:
         metadata = document.content["metadata"]
         write_line(f"{where}: ok: {document.content['kind']} {metadata.get('name') or metadata['generateName'] + '*'}")
-        for warning in unused_gpus(decode(to_v1(without_nulls(document.content)))):
+        job = decode(to_v1(without_nulls(document.content)))
+        for warning in (*unused_gpus(job), *workers_alone(job)):
             say(f"{where}: warning: {warning.message}")
     return bool(errors)

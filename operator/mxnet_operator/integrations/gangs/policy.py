@@ -14,7 +14,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.gangs.gang import GangState, gang_of, has_gangs, observed_gang
-from mxnet_operator.integrations.gangs.local import another_priority, gang_member, gang_priority, outdated_members
+from mxnet_operator.integrations.gangs.local import gang_member, outdated_members
 from mxnet_operator.integrations.gangs.retry import touched_groups
 from mxnet_operator.plan.actions import CreatePod, Effects, Event, Reads
 from mxnet_operator.plan.failures import Teardown, counted_restart
@@ -44,35 +44,6 @@ class GangPolicy(IntegrationPolicy):
         return _unplaced(gang, state.replicas)
 
     def teardown(self, state: JobState) -> Teardown | Reads | Effects:
-        """Tear down an incomplete gang, or one that waits by another priority class than the job's."""
-        given_back = self._give_back(state)
-        if not isinstance(given_back, Effects):
-            return given_back
-        other = another_priority(state) if self.is_local else Effects()
-        return given_back + other if isinstance(other, Effects) else other
-
-    def notices(self, state: JobState) -> Iterator[Event]:
-        """Yield a Warning about the fields of schedulingPolicy that nothing acts on."""
-        return iter(()) if has_gangs(state.rules) else _not_acted_on(state.asked, is_local=self.is_local)
-
-    def running(self, state: JobState) -> Effects:
-        """Keep the gang's marks up to date, and have its scheduler try it again."""
-        members = outdated_members(state.job, state.present.pods) if self.is_local else ()
-        return touched_groups(state) + Effects(actions=members)
-
-    def creations(self, state: JobState, pods: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
-        """Add the annotations by which the local cluster's scheduler goes."""
-        marked = ((each, self._marks(state, each)) for each in pods)
-        return tuple(msgspec.structs.replace(each, additions=(*each.additions, marks)) for each, marks in marked)
-
-    def _marks(self, state: JobState, pod: CreatePod) -> PodAdditions:
-        annotations = [(names.GANG_MEMBER_ANNOTATION, gang_member(state.job, pod.attempt))]
-        priority_class = gang_priority(state.job, pod.type) if self.is_local else ""
-        if priority_class:
-            annotations.append((names.GANG_PRIORITY_ANNOTATION, priority_class))
-        return PodAdditions(annotations=tuple(annotations), priority_class=priority_class)
-
-    def _give_back(self, state: JobState) -> Teardown | Reads | Effects:
         """Tear down an incomplete gang that has waited long enough for the rest, which counts as no failure.
 
         A gang that holds nothing, has what it needs, or restarts pod by pod goes on.
@@ -98,6 +69,24 @@ class GangPolicy(IntegrationPolicy):
             f" {self.incomplete.seconds} s: {shortage(job, replicas)} {counted_restart(job)}."
         )
         return Teardown((), 0, message)
+
+    def notices(self, state: JobState) -> Iterator[Event]:
+        """Yield a Warning about the fields of schedulingPolicy that nothing acts on."""
+        return iter(()) if has_gangs(state.rules) else _not_acted_on(state.asked, is_local=self.is_local)
+
+    def running(self, state: JobState) -> Effects:
+        """Keep the gang's marks up to date, and have its scheduler try it again."""
+        members = outdated_members(state.job, state.present.pods) if self.is_local else ()
+        return touched_groups(state) + Effects(actions=members)
+
+    def creations(self, state: JobState, pods: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
+        """Add the annotations by which the local cluster's scheduler goes."""
+        return tuple(_with_marks(state, each) for each in pods)
+
+
+def _with_marks(state: JobState, pod: CreatePod) -> CreatePod:
+    marks = PodAdditions(annotations=((names.GANG_MEMBER_ANNOTATION, gang_member(state.job, pod.attempt)),))
+    return msgspec.structs.replace(pod, additions=(*pod.additions, marks))
 
 
 def _unplaced(state: GangState | None, replicas: tuple[Replica, ...]) -> Unplaced | None:
@@ -125,8 +114,8 @@ def _not_acted_on(job: MXJob, *, is_local: bool) -> Iterator[Event]:
     why = "this cluster serves no gang scheduler that this controller uses (--gang-scheduling)"
     acted_on = {"scheduleTimeoutSeconds"}
     if is_local:
-        acted_on |= {"minAvailable", "priorityClass"}
-        why = "the local cluster has one queue, and goes by what the pods themselves request"
+        acted_on |= {"minAvailable"}
+        why = "the local cluster has one queue, by age, and goes by what the pods themselves request"
     if fields := sorted(set(asked) - acted_on):
         message = f"Without effect in spec.runPolicy.schedulingPolicy: {', '.join(fields)}, since {why}"
         yield Event("Warning", "UnsupportedField", message)

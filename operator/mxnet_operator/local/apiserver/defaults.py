@@ -5,12 +5,10 @@ from typing import Final
 from mxnet_operator.api.pod_sources import VOLUME_TYPES
 from mxnet_operator.local.apiserver.json_values import Object, at, fill
 from mxnet_operator.local.apiserver.keyed_objects import fill_in_secret
-from mxnet_operator.local.apiserver.priorities import fill_in_class
 from mxnet_operator.local.apiserver.resources import (
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
-    PRIORITY_CLASSES,
     SECRETS,
     SERVICES,
     Resource,
@@ -32,8 +30,6 @@ def fill_in(resource: Resource, obj: Object) -> None:
         _pod(obj)
     elif resource is SERVICES:
         _service(obj)
-    elif resource is PRIORITY_CLASSES:
-        fill_in_class(obj)
     elif resource is PERSISTENT_VOLUME_CLAIMS:
         fill_in_claim(obj)
     elif resource is SECRETS:

@@ -157,12 +157,5 @@ _KINDS: Final[Mapping[tuple[str, str], _Message]] = {
         4: ("stringData", _Type.TEXT_BY_KEY),
         5: ("immutable", _Type.BOOL),
     },
-    ("scheduling.k8s.io/v1", "PriorityClass"): {
-        1: _METADATA,
-        2: ("value", _Type.INT),
-        3: ("globalDefault", _Type.BOOL),
-        4: ("description", _Type.TEXT),
-        5: ("preemptionPolicy", _Type.TEXT),
-    },
     ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {},  # every one is allowed
 }

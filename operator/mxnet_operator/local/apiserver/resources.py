@@ -121,7 +121,6 @@ PERSISTENT_VOLUME_CLAIMS = Resource(
 )
 EVENTS = Resource("", "v1", "events", "Event", True, ("ev",), fields=_EVENT_FIELDS)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
-PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",))
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io",
     "v1",
@@ -150,7 +149,6 @@ BUILT_IN = (
     PERSISTENT_VOLUME_CLAIMS,
     EVENTS,
     LEASES,
-    PRIORITY_CLASSES,
     CUSTOM_RESOURCE_DEFINITIONS,
     ACCESS_REVIEWS,
 )

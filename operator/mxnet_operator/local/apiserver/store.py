@@ -15,8 +15,8 @@ from typing import Any
 
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.structural import invalid as invalid_field
-from mxnet_operator.local.apiserver import priorities, validation
 from mxnet_operator.local.apiserver import resources as builtin
+from mxnet_operator.local.apiserver import validation
 from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
 from mxnet_operator.local.apiserver.json_values import Object, at, clone
@@ -168,8 +168,6 @@ class Store:
             if resource.has_status:
                 obj.pop("status", None)
         fill_in(resource, obj)
-        if resource is builtin.PODS:
-            priorities.admit_pod(obj, self.storage.objects(builtin.PRIORITY_CLASSES.key))
         if resource is builtin.PERSISTENT_VOLUME_CLAIMS:
             protect(obj)
         if (status := initial_status(resource, obj)) is not None:
@@ -335,8 +333,6 @@ class Store:
         new["metadata"] = {key: value for key, value in metadata.items() if value not in ([], {})}
         if not subresource:
             fill_in(resource, new)
-            if resource is builtin.PODS:
-                priorities.kept_by_pod(old, new)
         if new == old:
             return old
         if "generation" in metadata and _content(resource, new) != _content(resource, old):

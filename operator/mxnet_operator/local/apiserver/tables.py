@@ -285,10 +285,4 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         Column("StorageClass", _at("spec", "storageClassName", default="")),
         _AGE,
     ),
-    builtin.PRIORITY_CLASSES.plural: (
-        _NAME,
-        Column("Value", _at("value"), type="integer"),
-        Column("Global-Default", _at("globalDefault", default=False), type="boolean"),
-        _AGE,
-    ),
 }

@@ -23,7 +23,6 @@ class Gang:
     """Of its job, or of the pod: `default/digits`."""
     size: int
     """How many pods it has once all are created."""
-    priority: int
     since: str
     """When its job was created, RFC 3339."""
     waiting: tuple[Object, ...]
@@ -58,7 +57,7 @@ def is_held(pod: Object) -> bool:
 
 
 def in_order(pods: Iterable[Object], absent: Collection[str] = ()) -> list[Gang]:
-    """Sort the gangs that wait: first the gangs that are to be completed, then by priority, then by age.
+    """Sort the gangs that wait: first the gangs that are to be completed, then by age.
 
     Pods of equal age stay in the order in which they are given. A pod that is being deleted belongs to none. `absent`
     are names of nodes that don't exist: a pod whose template names one of them waits.
@@ -69,7 +68,7 @@ def in_order(pods: Iterable[Object], absent: Collection[str] = ()) -> list[Gang]
             member = _Member(pod, _owner(pod), _said(pod))
             members.setdefault(member.key, []).append(member)
     found = (_gang(each, absent) for each in members.values())
-    return sorted((gang for gang in found if gang.waiting), key=lambda g: (not g.goes_first, -g.priority, g.since))
+    return sorted((gang for gang in found if gang.waiting), key=lambda g: (not g.goes_first, g.since))
 
 
 class _Member(NamedTuple):
@@ -92,7 +91,6 @@ def _gang(members: list[_Member], absent: Collection[str]) -> Gang:
     return Gang(
         name=f"{first['metadata'].get('namespace', '')}/{job['name'] if is_job else first['metadata']['name']}",
         size=size,
-        priority=max(int(pod["spec"].get("priority") or 0) for pod in pods),
         since=(said["since"] if is_job else "") or first["metadata"].get("creationTimestamp") or "",
         waiting=tuple(pod for pod in pods if _is_waiting(pod, absent)),
         gated=sum(1 for pod in pods if pod["spec"].get("schedulingGates")),
