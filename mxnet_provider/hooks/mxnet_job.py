@@ -46,8 +46,8 @@ def _blocking(
 ) -> Callable[Concatenate["MXNetJobHook", P], T]:
     """Return a method of the hook that waits for one of the asynchronous client, through short outages."""
 
-    @functools.wraps(method)
     @_through_short_outages
+    @functools.wraps(method)
     def call(hook: "MXNetJobHook", /, *args: P.args, **kwargs: P.kwargs) -> T:
         found: T = hook._ask(lambda jobs: getattr(jobs, method.__name__)(*args, **kwargs))
         return found

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from followed_server import JOB_UID, Fault, FollowedServer
+from kubeconfigs import write_kubeconfig
 from moved_time import run_in_moved_time
+from scripted_api import scripted_api
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.cli.output import progress
@@ -298,3 +300,17 @@ async def test_programs_see_each_line_once_in_real_time(name: str, tmp_path: Pat
         )
     assert found == [(0, server.text)] * 3
     assert server.refused
+
+
+def test_a_wait_ends_at_its_timeout_though_the_server_never_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def waits() -> int:
+        async with scripted_api() as api:
+            write_kubeconfig(tmp_path / "kubeconfig", api.url, "token\n")  # as a file of it may end
+            target = Target(str(tmp_path / "kubeconfig"))
+            code: int = await wait.wait.__wrapped__(target, name="digits", timeout="5s")  # type: ignore[attr-defined]
+            assert {headers["Authorization"] for _, _, _, headers, _ in api.asked} == {"Bearer token"}
+            return code
+
+    assert run_in_moved_time(waits(), monkeypatch) == 124

@@ -178,3 +178,28 @@ async def test_the_last_lines_alone_are_asked_for_of_the_first_pod_only():
     await follower.finish()
     first, *others = [params.get("tailLines") for _, params in server.asked]
     assert (first, set(others)) == (5, {None})
+
+
+class Cut(Server):
+    """Has a pod whose log's first stream ends within a line, and whose last line has no end."""
+
+    def __init__(self):
+        super().__init__(2, **RUNS)
+        self.streams = 0
+
+    async def stream(self, path, params, *, idle_timeout=None):
+        self.streams += 1
+        first, second = f"{STAMP % 1}whole\n", f"{STAMP % 2}without an end"
+        yield (first + (second[:-8] if self.streams == 1 else second)).encode()
+        self.pod["status"] = pod(**ENDED)["status"]
+
+
+async def test_half_a_line_is_not_shown_and_a_last_line_without_an_end_is():
+    taken, server = [], Cut()
+    follower = LogFollower(server, JOB, "worker-0", taken.append)
+    follower.start()
+    async with asyncio.timeout(MOMENT):
+        while len(taken) < 2:  # noqa: ASYNC110 - it tells of lines alone
+            await asyncio.sleep(0.01)
+    assert await follower.finish()
+    assert taken == ["whole\n", "without an end"]
