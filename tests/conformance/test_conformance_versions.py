@@ -3,6 +3,7 @@
 import pytest
 from older_jobs import FORMATS, kind_of_format, older_job
 
+from mxnet_operator.api import job_formats
 from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
 from mxnet_operator.api.kinds import MXJOB
 
@@ -93,3 +94,25 @@ async def test_a_list_shows_state_replicas_restarts_and_duration_of_jobs_of_ever
         assert shown == {"Name": "digits", **{name.capitalize(): value for name, value in told.items()}}
         assert row["Age"].endswith("s")
         assert row["Started"] in {None, "<unknown>"}
+
+
+@pytest.mark.parametrize("job_format", [each for each in OF_KUBEFLOW if version_of(each) == "v1alpha1"])
+async def test_a_template_in_a_list_is_stored_as_it_is_written(api, namespace, job_format):
+    """It isn't typed, so nothing in it is pruned, filled in or refused: the controller says what is wrong."""
+    kind, manifest = kind_of_format(job_format), older_job(job_format, "digits")
+    template = next(iter(templates(manifest)))
+    template["spec"]["containers"][0] |= {"env": {"FOO": "bar"}, "name": "main", "newest": [1, None]}
+    template["spec"]["nodeSelector"] = None
+    made = (await api.post(path(kind, version_of(job_format), namespace), manifest, fieldValidation="Strict")).ok()
+    assert next(iter(templates(made))) == template
+    at = path(kind, kind.stored, namespace, "digits")
+    (await api.merge(f"{at}/status", {"status": {"state": "Failed"}})).ok()
+    changed = (await api.merge(at, {"metadata": {"labels": {"a": "b"}}})).ok()
+    assert next(iter(templates(changed))) == template
+    assert job_formats.errors(changed) != []
+
+
+def templates(manifest):
+    specs = manifest["spec"].get("mxReplicaSpecs") or manifest["spec"]["replicaSpecs"]
+    for each in specs if isinstance(specs, list) else specs.values():
+        yield each["template"]

@@ -65,8 +65,8 @@ def version_schema(kind: Kind, version: str) -> Schema:
 
     The versions differ in one default: v1beta1's cleanPodPolicy is filled into what is written as v1beta1, as the old
     operator did (a sample of kubeflow/mxnet-operator shows it). It also marks such a job that comes back as v1.
-    Only the stored version describes its fields, and only v1 types its pod templates: with three copies, the CRD was
-    too large to apply (docs/decisions/api.md).
+    Only the stored version describes its fields, and few pod templates are typed: with six copies, the CRD was too
+    large to apply (docs/decisions/api.md).
     """
     schema: Schema = msgspec.json.decode(msgspec.json.encode(served_schema(kind, version)))
     sentences: tuple[Sentence, ...] = (*definition_of(kind).rules, *definition_of(kind).transitions)

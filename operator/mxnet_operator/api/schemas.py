@@ -30,9 +30,9 @@ def job_schema(kind: Kind = MXJOB) -> Schema:
 
 @cache
 def served_schema(kind: Kind, version: str) -> Schema:
-    """Return the structural schema of a version as a CRD has it: only the templates of v1's own format are typed.
+    """Return the structural schema of a version as a CRD has it, with few typed templates.
 
-    With four copies of a template, the CRD was too large for `kubectl apply` (docs/decisions/api.md). The controller
+    With six copies of a template, the CRD was too large for `kubectl apply` (docs/decisions/api.md). The controller
     checks the others, and says what is wrong by a condition.
     """
     bare = _without_templates(kind)
@@ -44,8 +44,12 @@ def served_schema(kind: Kind, version: str) -> Schema:
 
 
 def types_templates(kind: Kind, version: str, replicas: str) -> bool:
-    """Whether the CRD types the pod templates below a field of the spec, such as `replicaSpecs`."""
-    return (kind, version, replicas) == (MXJOB, MXJOB.stored, "mxReplicaSpecs")
+    """Whether the CRD types the pod templates below a field of the spec, such as `replicaSpecs`.
+
+    v1beta1's map is that of v1, as which it is stored: what v1 can't read, no later write gets past v1's rules.
+    v1alpha1 has no such map.
+    """
+    return kind is MXJOB and replicas == "mxReplicaSpecs" and version in {MXJOB.stored, "v1beta1"}
 
 
 def is_served(rule: Sentence, kind: Kind, version: str) -> bool:

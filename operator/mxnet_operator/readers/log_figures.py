@@ -1,7 +1,7 @@
 """Figures in single log lines of MXNet scripts: of `Module.fit`, the Speedometer, Gluon, Sockeye, GluonCV and GluonNLP.
 
 All spellings share a position (an epoch, a checkpoint, an iteration; perhaps a batch within it) and, mostly after it,
-pairs of a name and a number. tests/unit/readers/test_figures.py lists the lines of public scripts that are read.
+pairs of a name and a number. tests/unit/readers/test_log_figures.py lists the lines of public scripts that are read.
 """
 
 import re
