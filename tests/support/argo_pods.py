@@ -1,8 +1,8 @@
 """A node that runs Argo's own pods, and no others, for tests on a real API server; needs root.
 
 What a kubelet does for such a pod: the ServiceAccount's token, Secrets, emptyDirs, init container, then the others side
-by side, exit codes and termination messages, logs, deletion with its grace period, activeDeadlineSeconds, and `exec`, by
-which the controller stops a step. No images, no cgroups, no probes (`docs/facts/argo.md`): argoexec is a program on
+by side, exit codes and termination messages, logs, deletion with its grace period, activeDeadlineSeconds, and `exec`,
+by which the controller stops a step. No images, no cgroups, no probes (`docs/facts/argo.md`): argoexec is a program on
 this machine, and of any other image the containers have the `mxjob` of this checkout, with this Python.
 """
 
