@@ -11,7 +11,7 @@ from mxnet_operator.api.manifest_text import dump
 
 _TAG = "{{"
 _DOLLAR = "$"
-_TOKEN = re.compile(r"(?P<key>[^\s:]*:? )(?P<token>mxnet-argo-value-[0-9]+-)")
+_TOKEN = re.compile("mxnet-argo-value-[0-9]+-")
 _LONG = 100
 """Characters of a tag that is written once in a manifest."""
 
@@ -46,15 +46,16 @@ def _with_anchors(text: str, tags: Mapping[str, str]) -> str:
     anchors: dict[str, str] = {}
 
     def filled_in(found: re.Match[str]) -> str:
-        tag = tags[found["token"]]
+        tag = tags[found[0]]
         if times[tag] == 1 or len(tag) < _LONG:
-            return f"{found['key']}{tag}"
+            return tag
         if tag in anchors:
-            return f"{found['key']}*{anchors[tag]}"
-        word = re.sub("[^A-Za-z0-9]", "", found["key"]) or "item"
+            return f"*{anchors[tag]}"
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        word = re.sub("[^A-Za-z0-9]", "", line) or "item"
         taken = sum(name.rstrip("0123456789") == word for name in anchors.values())
         anchors[tag] = f"{word}{taken + 1}" if taken else word
-        return f"{found['key']}&{anchors[tag]} {tag}"
+        return f"&{anchors[tag]} {tag}"
 
     return _TOKEN.sub(filled_in, text)
 

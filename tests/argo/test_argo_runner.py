@@ -5,9 +5,11 @@ import hashlib
 import json
 
 import pytest
+from aiohttp import web
 from api_outage import Outage
 from argo_fixtures import (
     COMMAND,
+    CORE,
     NAMESPACE,
     TEMPLATES,
     attempts_at,
@@ -23,6 +25,7 @@ from argo_values import HOSTILE
 from audit import granted, requests_of
 from deployment import rendered
 from hera.workflows import Parameter
+from served_requests import served_requests
 from waiting import SECONDS, eventually, until
 
 from mxnet_argo import MXJobSpec, text
@@ -116,6 +119,40 @@ class TestEndsOfTheJob:
         (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
         assert container["args"] == [f"--all={HOSTILE[0]}", *HOSTILE]
         assert set(job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]) == {"containers"}
+
+
+@pytest.mark.exhaustive
+async def test_the_page_of_a_job_is_an_artifact_of_the_runner(argo):
+    stored = {}
+
+    async def object_store(request):
+        """As much of S3 as one upload asks for."""
+        if request.method == "PUT":
+            stored[request.path] = await request.read()
+            return web.Response(headers={"ETag": '"1"'})
+        return web.Response(status=404)
+
+    key = {"name": "store", "key": "key"}
+    (await argo.api.post(f"{CORE}/secrets", {"metadata": {"name": "store"}, "stringData": {"key": "any"}})).ok()
+    async with served_requests(object_store) as port:
+        s3 = {
+            "endpoint": f"127.0.0.1:{port}",
+            "bucket": "artifacts",
+            "region": "any",
+            "insecure": True,
+            "accessKeySecret": key,
+            "secretKeySecret": key,
+        }
+        repository = {"metadata": {"name": "store"}, "data": {"s3": json.dumps({"s3": s3})}}
+        (await argo.api.post(f"{CORE}/configmaps", repository)).ok()
+        made = one_runner(report=True).to_dict()
+        made["spec"]["artifactRepositoryRef"] = {"configMap": "store", "key": "s3"}
+        name = await argo.submit(made)
+        job = await argo.job(name)
+        await succeeds_with(argo, name, job)
+    ((path, page),) = stored.items()
+    assert path.endswith("/report.html")
+    assert f"<title>{job['metadata']['name']}".encode() in page
 
 
 class TestEndsOfTheRunner:

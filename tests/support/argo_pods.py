@@ -1,12 +1,13 @@
 """A node that runs Argo's own pods, and no others, for tests on a real API server; needs root.
 
-What a kubelet does for such a pod: the ServiceAccount's token, emptyDirs, init container, then the others side by side,
-exit codes and termination messages, logs, deletion with its grace period, activeDeadlineSeconds, and `exec`, by which
-the controller stops a step. No images, no cgroups, no probes (`docs/facts/argo.md`): argoexec is a program on
+What a kubelet does for such a pod: the ServiceAccount's token, Secrets, emptyDirs, init container, then the others side
+by side, exit codes and termination messages, logs, deletion with its grace period, activeDeadlineSeconds, and `exec`,
+by which the controller stops a step. No images, no cgroups, no probes (`docs/facts/argo.md`): argoexec is a program on
 this machine, and of any other image the containers have the `mxjob` of this checkout, with this Python.
 """
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -24,7 +25,7 @@ from apiserver_objects import binding
 import mxnet_operator
 from mxnet_operator.kube.answers import AnyObject
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS
+from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS, SECRETS
 from mxnet_operator.local.kubelet.environment import expand
 from mxnet_operator.local.kubelet.node import keep_lease
 from mxnet_operator.local.waiting import Timing
@@ -298,6 +299,10 @@ class _Pod:
             for source in volume.get("projected", {}).get("sources", []):
                 for name, text in (await self._projected(source)).items():
                     (folder / name).write_text(text)
+            if secret := volume.get("secret"):
+                path = SECRETS.path(self._manifest["metadata"]["namespace"], secret["secretName"])
+                for name, data in (await self._client.get(path))["data"].items():
+                    (folder / name).write_bytes(base64.b64decode(data))
         return folders
 
     async def _projected(self, source: Any) -> dict[str, str]:

@@ -201,3 +201,8 @@ def test_values_of_one_key_that_are_repeated_by_turns_stay_apart() -> None:
     assert rendered.count("parameters.one") == 1
     filled_in = re.sub(r"\{\{=.*?parameters\.(\w+)\).*?\}\}", r"\1", rendered)
     assert [each["args"] for each in yaml.safe_load(filled_in).values()] == ["one", "two", "one", "two", "two", "one"]
+
+
+def test_a_manifest_with_a_long_text_is_written_at_once() -> None:
+    long = "x" * 1_000_000
+    assert yaml.safe_load(render({"a": long, "b": "$HOME"})) == {"a": long, "b": "$HOME"}
