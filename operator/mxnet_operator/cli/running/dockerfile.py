@@ -1,6 +1,7 @@
 """Dockerfile of a script's folder for a cluster, and the lock that it installs where the image is of a day."""
 
 import asyncio
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,13 +39,12 @@ def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[st
     if (folder / "Dockerfile").exists():
         return False
     lines = _of_a_day(folder, packages, base) or _of_today(folder, packages)
-    words = ", ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' for word in command)
     lines += [
         "COPY . .",
         "# Scripts write where they run.",
         "RUN chown -R 65532:65532 /workspace",
         "USER 65532:65532",
-        f"CMD [{words}]",
+        f"CMD {json.dumps(list(command), ensure_ascii=False)}",
         "",
     ]
     try:

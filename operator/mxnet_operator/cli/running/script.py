@@ -23,6 +23,7 @@ _SHOWN: Final = 5
 _STEM_LENGTH: Final = 30
 _IMAGES: Final = Path(mxnet_operator.__file__).parent / "local" / "images"
 """Folder of the Dockerfiles of the built-in images."""
+_OF_THE_IMAGE: Final = frozenset({"--as-of", "--python", "--mxnet", "--pip"})
 _BUILT_ON: Final = "mxjob/mxnet:1.9.1"
 
 
@@ -128,10 +129,16 @@ def job_prefix(command: Sequence[str]) -> str:
 
 
 def _with_image(words: Sequence[str], image: str) -> list[str]:
-    """Return the words of this command with an image, before a `--`."""
-    kept = [word for word in words if word != "--dry-run"]
-    end = kept.index("--") if "--" in kept else len(kept)
-    return [*kept[:end], "--image", image, *kept[end:]]
+    """Return the words of this command with an image, before a `--`, and without what chose the image's packages."""
+    end = words.index("--") if "--" in words else len(words)
+    own = iter(words[:end])
+    kept = []
+    for word in own:
+        if word in _OF_THE_IMAGE:
+            next(own, None)
+        elif word != "--dry-run" and word.partition("=")[0] not in _OF_THE_IMAGE:
+            kept.append(word)
+    return [*kept, "--image", image, *words[end:]]
 
 
 def _no_script(name: str) -> CommandError:
