@@ -39,6 +39,7 @@ async def test_packages_are_those_of_the_day_and_their_lock_is_kept(store, folde
     of_the_day = {"mxnet": "1.5.1.post0", "numpy": "1.17.4", "pandas": "0.25.3", "gluonnlp": "0.8.1"}
     assert lock.pins.items() >= of_the_day.items()
     assert lock.pins.keys() >= {"scipy", "scikit-learn", "requests", "graphviz"}
+    assert "mxnet-cu90" not in lock.pins
     image = store.add_snapshot(take_snapshot(folder), "script", OF_2019, ["pandas"])
     assert store.lock_file(image).read_text() == lock.text
 

@@ -311,7 +311,7 @@ def test_no_day_before_the_first_usable_mxnet_or_without_its_python_is_proposed(
         monkeypatch.setattr("mxnet_operator.local.images.environment.installed_interpreter", have)
         return proposed_day.runnable_day(tmp_path)
 
-    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2017, 8, 20)
+    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2017, 12, 4)
     assert proposes(OLD, {"3.6"}) == OLD
     assert proposes(OLD, {"3.11"}) is None
     assert proposes(date(2021, 5, 1), set()) == date(2021, 5, 1)  # uv downloads Python 3.8

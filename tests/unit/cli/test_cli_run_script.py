@@ -188,7 +188,7 @@ def prod(tmp_path, monkeypatch, folder):
 
 def test_another_cluster_gets_a_dockerfile_and_the_commands(folder, run, prod, tmp_path):
     (folder / "requirements.txt").write_text("pandas\n")
-    code, _, err = run("train.py", "--workers", "2", "--", "--epochs", "5")
+    code, _, err = run("train.py", "--pip", "six", "--workers", "2", "--", "--epochs", "5")
     assert code == 2
     image = "REGISTRY/my-project:1"
     commands = [shlex.split(line) for line in err.splitlines() if line.startswith("  ")]
@@ -199,7 +199,7 @@ def test_another_cluster_gets_a_dockerfile_and_the_commands(folder, run, prod, t
     ]
     file = (folder / "Dockerfile").read_text().splitlines()
     assert file[1] == "FROM mxjob/mxnet:1.9.1"
-    assert any("-c /tmp/base.txt -r requirements.txt" in line for line in file)
+    assert any("-c /tmp/base.txt -r requirements.txt six" in line for line in file)
     assert file[-1] == 'CMD ["python", "train.py", "--epochs", "5"]'
     assert not (tmp_path / "state").exists()
 

@@ -83,6 +83,7 @@ def test_what_can_not_be_is_refused_with_what_can():
         ({"python": "3.12"}, "MXNet runs on Python 2.7, 3.6, "),
         ({"python": "3.8", "mxnet": "1.3.1"}, "but on 3.6, 3.7 or 2.7: --python 3.6"),
         ({"as_of": "2019", "python": "3.11"}, "--as-of 2022-12-31 or later"),
+        ({"as_of": "2019-11", "here": ()}, "needs Python 3.7 or 3.6, which isn't on this machine"),
         ({"as_of": "2018", "here": ("2.7",)}, "needs Python 3.6 or 3.7, which isn't on this machine"),
     )
     for asked, says in refused:

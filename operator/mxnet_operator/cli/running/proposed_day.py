@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 _RECENT_DAYS: Final = 365
-_FIRST: Final = date(2017, 8, 20)
-"""Day of MXNet 0.11, the first on the index whose kvstore is for several workers."""
+_FIRST: Final = date(2017, 12, 4)
+"""Day of MXNet 1.0, the first on the index of which several workers train on the local cluster."""
 _SECONDS: Final = 10
 
 
