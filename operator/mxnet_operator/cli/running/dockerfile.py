@@ -1,10 +1,7 @@
 """Dockerfile of a script's folder for a cluster, and the lock that it installs where the image is of a day."""
 
 import asyncio
-<<<<<<< HEAD
 import contextlib
-=======
->>>>>>> day
 import json
 import shlex
 from collections.abc import Sequence

@@ -4,18 +4,21 @@ import shlex
 import sys
 from typing import Final
 
+_OF_A_FOLDER: Final = frozenset({"--as-of", "--python", "--mxnet", "--pip"})
+"""Options that choose what the image of a folder has; another image is refused beside them."""
 _REPEATABLE: Final = frozenset({"--pip", "--mount", "--env"})
 
 
 def given_command(*options: str, without: str = "") -> str:
     """Return the command with `options` (flag, value, flag, value, ...) added before a `--`.
 
-    They replace options of the same name, unless an option can be repeated. The flag `without` is left out.
+    They replace options of the same name, unless an option can be repeated, and an image those that choose another one.
+    The flag `without` is left out.
     """
     own, rest = _split()
     for flag in options[::2]:
-        if flag not in _REPEATABLE:
-            own = _dropped(own, flag)
+        for instead in _OF_A_FOLDER if flag == "--image" else {flag} - _REPEATABLE:
+            own = _dropped(own, instead)
     pairs = zip(options[::2], options[1::2], strict=True)
     added = [word for flag, value in pairs if value not in own for word in (flag, value)]
     return shlex.join(["mxjob", *(word for word in own if word != without), *added, *rest])

@@ -30,7 +30,6 @@ _READ: Final = 2**20
 _STEM_LENGTH: Final = 30
 _IMAGES: Final = Path(mxnet_operator.__file__).parent / "local" / "images"
 """Folder of the Dockerfiles of the built-in images."""
-_OF_THE_IMAGE: Final = frozenset({"--as-of", "--python", "--mxnet", "--pip"})
 _BUILT_ON: Final = "mxjob/mxnet:1.9.1"
 
 
@@ -152,7 +151,6 @@ def job_prefix(command: Sequence[str]) -> str:
     return stem if stem[:1].isalpha() else "train"
 
 
-<<<<<<< HEAD
 def _script_of(words: Sequence[str]) -> str:
     """Return the script among the words after Python or a shell; empty where they have code, a module or none."""
     left = iter(words)
@@ -195,19 +193,6 @@ def _instead(words: Sequence[str], meant: Sequence[str], *options: str) -> str:
     arguments = ["--", *meant[1:]] if meant[1:] else []
     script = [meant[0], *arguments] if meant[0].endswith((".py", ".sh")) else ["--", *meant]
     return shlex.join(["mxjob", *own, *options, *script])
-=======
-def _with_image(words: Sequence[str], image: str) -> list[str]:
-    """Return the words of this command with an image, before a `--`, and without what chose the image's packages."""
-    end = words.index("--") if "--" in words else len(words)
-    own = iter(words[:end])
-    kept = []
-    for word in own:
-        if word in _OF_THE_IMAGE:
-            next(own, None)
-        elif word != "--dry-run" and word.partition("=")[0] not in _OF_THE_IMAGE:
-            kept.append(word)
-    return [*kept, "--image", image, *words[end:]]
->>>>>>> day
 
 
 def _no_script(name: str) -> CommandError:
