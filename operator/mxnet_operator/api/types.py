@@ -122,16 +122,16 @@ class Resume(ApiStruct, frozen=True, kw_only=True):
     checkpoint: Annotated[
         Annotated[str, Meta(max_length=1024, pattern=r"\{epoch\}")] | None,
         Meta(
-            description="checkpoint is the path of a checkpoint: {epoch} is its number, {rank} each Worker's rank, {-rank}"
-            " the same after a dash (nothing for rank 0, or where no other rank has a file), {--name} the value of the"
+            description="checkpoint is the path of a checkpoint: {epoch} is its number, {rank} each Worker's rank,"
+            " {-rank} the same after a dash (nothing for rank 0, or where no other rank has a file), {--name} the value of the"
             " script's option --name, * anything. Default: MXNet's {--model-prefix}{-rank}-{epoch}.params.",
         ),
     ] = None
     args: Annotated[
         Annotated[tuple[str, ...], Meta(max_length=64)] | None,
         Meta(
-            description="args are appended to the script's arguments; {epoch}, {epoch+1} and {checkpoint}, rank 0's file,"
-            " are replaced. Default: --load-epoch {epoch} without a checkpoint of your own, else none.",
+            description="args are appended to the script's arguments; {epoch}, {epoch+1} and {checkpoint}, rank 0's"
+            " file, are replaced. Default: --load-epoch {epoch} without a checkpoint of your own, else none.",
         ),
     ] = None
 
