@@ -124,7 +124,8 @@ class Resume(ApiStruct, frozen=True, kw_only=True):
         Meta(
             description="checkpoint is the path of a checkpoint: {epoch} is its number, {rank} each Worker's rank,"
             " {-rank} the same after a dash (nothing for rank 0, or where no other rank has a file), {--name} the"
-            " value of the script's option --name, * anything. Default: MXNet's {--model-prefix}{-rank}-{epoch}.params.",
+            " value of the script's option --name, * anything. Default: MXNet's"
+            " {--model-prefix}{-rank}-{epoch}.params.",
         ),
     ] = None
     args: Annotated[
