@@ -95,6 +95,7 @@ def test_keys_and_links_out_of_the_folder_are_withheld_unless_a_rule_names_them(
         (".gitignore", "*.log\n", set()),
         (".gitignore", "/*\n!/common\n!*.py\n", set()),
         (".dockerignore", "*\n!common\n!train.py\n", set()),
+        (".dockerignore", "*\n!common/*\n", set()),
         (".dockerignore", "!.env\n", {".env"}),
         (".gitignore", "!*.pem\n!/checkpoints/\n!outside\n", {"common/key.pem", "checkpoints/a", "outside"}),
     ]
