@@ -12,8 +12,10 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.options import WaitOptions
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
+from mxnet_provider.watch import JobWatch
 
 REF = JobRef(name="digits", namespace="default", uid="u")
 RUNNING = {
@@ -143,3 +145,29 @@ def test_a_short_lease_is_renewed_soon_after_an_outage(server: Server, wait: Cal
 def test_a_poll_interval_above_a_minute_is_kept_in_an_outage(server: Server, wait: Callable[..., Any]) -> None:
     wait(server, poll_interval=300)
     assert min(server.pauses) >= 300 * 0.8
+
+
+class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
+    """The logs of a job without pods; what is under way of them comes when they are drained."""
+
+    complete: frozenset[str] = frozenset()
+    is_drained = False
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def poll(self, _job: object) -> None: ...
+
+    async def drain(self, pods: list[object]) -> None:
+        self.is_drained = pods == []
+
+    def cursors(self) -> dict[str, list[object]]:
+        return {}
+
+    metrics = SimpleNamespace(history=dict)
+
+
+@pytest.mark.parametrize("looks", [[(0, END)]])
+async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
+    logs, log = Logs(), SimpleNamespace(info=print, warning=print)
+    event = await JobWatch(server, REF, WaitOptions(), logs, log).run()  # type: ignore[arg-type]
+    assert (event.status, logs.is_drained) == ("succeeded", True)
