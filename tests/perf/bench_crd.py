@@ -1,4 +1,4 @@
-"""What a CRD of MXJobs costs a real API server: `bench_crd.py [JOBS [CRD.yaml ...]]`.
+"""What a CRD of MXJobs costs a real API server: `bench_crd.py [JOBS [FILE ...]]`.
 
 300 jobs of 11 pods are created, then each status is patched once, 8 requests in flight, no controller. Figures are the
 CPU time of kube-apiserver for each write, medians of three rounds, with their ratio to training-operator 1.8.1's CRD.

@@ -44,7 +44,7 @@ async def test_get_prints_the_columns_of_the_definition(api, kubectl):
     assert header.split() == ["NAME", "STATE", "READY", "RESTARTS", "DURATION", "AGE"]
     assert row.split()[:2] == ["j1", "Running"]
     header, row = (await kubectl.ok("get", "mxjob", "j1", "-o", "wide", "--show-labels")).splitlines()
-    wide = ["NAME", "STATE", "READY", "RESTARTS", "DURATION", "AGE", "STARTED", "PROGRESS", "FORM", "LABELS"]
+    wide = ["NAME", "STATE", "READY", "RESTARTS", "DURATION", "AGE", "STARTED", "EPOCH", "PERCENT", "FORM", "LABELS"]
     assert header.split() == wide
 
 

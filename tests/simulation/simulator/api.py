@@ -134,6 +134,7 @@ def _empty_store() -> Store:
         _definition(QUEUE_WORKLOAD.resource, "Workload", "status"),
         _definition(_FLAVORS, "ResourceFlavor"),
         _definition(_CLASSES, "WorkloadPriorityClass"),
+        _definition(_POD_CLASSES, "PriorityClass"),
     )
     store = Store(definitions, clock=Clock().wall("server"), rng=random.Random(1), first_revision=1)
     objects: list[tuple[Served, str, Object]] = [
@@ -149,6 +150,7 @@ def _empty_store() -> Store:
 
 _FLAVORS = Served(GROUP, V1BETA2, "resourceflavors", namespaced=False)
 _CLASSES = Served(GROUP, V1BETA2, "workloadpriorityclasses", namespaced=False)
+_POD_CLASSES = Served("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 
 
 def _definition(resource: Served, kind: str, *subresources: str) -> Object:

@@ -18,6 +18,7 @@ WITH_REASON = {
     "description/pods.py": "schedulers, servers and workers are words of a description",
     "integrations/worker_logs/__init__.py": "the fail-fast hook watches Workers: the others wait by design",
     "plan/fewer_workers.py": "ps-lite trains with any number of workers, and with all that it was told of",
+    "plan/notices.py": "several Workers share a model by the kvstore of a Server",
     "plan/success.py": "successPolicy Scheduler and AllWorkers name them, and what ps-lite and TVM never end",
 }
 

@@ -163,7 +163,7 @@ class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
     def cursors(self) -> dict[str, list[object]]:
         return {}
 
-    metrics = SimpleNamespace(history=dict)
+    metrics = SimpleNamespace(history=dict, status=lambda _: None)
 
 
 @pytest.mark.parametrize("looks", [[(0, END)]])

@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from mxnet_argo import durations as argo
+from mxnet_argo import refusals as argo
 from mxnet_operator.cli import mxnet_operator as controllers
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output import times

@@ -112,7 +112,7 @@ class LogReader(JobReader):
             training = await self._training(job, first, look)
         others = {label(each): each for each in sorted(workers, key=by_index)[:MOST_WORKERS] if each is not first}
         if training.stall:
-            stalls = await read_each(others, lambda worker: self._stall(job, others[worker]))
+            stalls = dict.fromkeys(others, "") | await read_each(others, lambda each: self._stall(job, others[each]))
             stalls[label(first)] = training.stall
             training.stalled = stalled_workers(dict(sorted(stalls.items(), key=lambda each: _number(each[0]))))
         elif look.number % COMPARE_EVERY == 0:
