@@ -1,7 +1,7 @@
 """Figures in single log lines of MXNet scripts: of `Module.fit`, the Speedometer, Gluon, Sockeye, GluonCV and GluonNLP.
 
-All spellings share a position (an epoch, a checkpoint, an iteration; perhaps a batch within it) and, mostly after it,
-pairs of a name and a number. tests/unit/readers/test_log_figures.py lists the lines of public scripts that are read.
+All spellings share a position (an epoch, a checkpoint, an episode, an iteration; perhaps a batch within it) and, mostly
+after it, pairs of a name and a number. tests/unit/readers/test_log_figures.py lists lines of public scripts.
 """
 
 import re
@@ -15,8 +15,8 @@ TIME_COST: Final = "Time cost"
 SPEED: Final = "Speed"
 """Name of the samples per second, however a script spells them."""
 EPOCH: Final = "epoch"
-UNITS: Final = (EPOCH, "checkpoint", "iteration")
-"""What scripts number: epochs; Sockeye its checkpoints; others have iterations alone."""
+UNITS: Final = (EPOCH, "checkpoint", "episode", "iteration")
+"""What scripts number: epochs; Sockeye its checkpoints; agents that play, episodes; others have iterations alone."""
 
 ROLES: Final = {
     **dict.fromkeys(("training", "train"), "Train"),
@@ -25,11 +25,11 @@ ROLES: Final = {
 }
 _ROLE: Final = "|".join(ROLES)
 _NUMBER: Final = r"(?>[-+]?(?:\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{1,3})?|\.\d{1,30}|nan|inf))"
-_N: Final = r"(?P<n>\d{1,9})(?:/(?P<of>\d{1,9}))?"
+_N: Final = r"(?P<n>\d{1,9})(?:\s?/\s?(?P<of>\d{1,9}))?"
 _B: Final = r"(?:\d{1,9}-)?(?P<batch>\d{1,9})(?:\]?/\[?\d{1,9})?"
-_EPOCH: Final = rf"\bepoch\s?[:=#]?\s?\[?{_N}"
-_BATCH: Final = rf"(?:batch|step|iteration|iter)\s?[:=]?\s?\[?{_B}"
-_GAP: Final = r"[\]\[\s,:;|]{0,4}"
+_EPOCH: Final = rf"\bepoch(?:s completed)?\s?[:=#]?\s{{0,4}}\[?{_N}"
+_BATCH: Final = rf"(?:batch|step|iteration|iter)\s?[:=#]?\s?\[?{_B}"
+_GAP: Final = r"[\]\[\s,:;|]{0,8}"
 
 
 class _Position(msgspec.Struct, frozen=True):
@@ -44,16 +44,20 @@ _POSITIONS: Final = tuple(
     for pattern, unit in (
         (r"\bcheckpoint \[(?P<n>\d{1,9})\]", "checkpoint"),
         (rf"(?:{_EPOCH}|\biter\[{_N.replace('<n>', '<n2>').replace('<of>', '<of2>')}){_GAP}{_BATCH}\]{{0,2}}", EPOCH),
+        (rf"{_EPOCH}{_GAP}(?P<batch>\d{{1,9}})/\s{{0,8}}\d{{1,9}} batches", EPOCH),  # epoch   3 |    20/  100 batches
         (rf"\b{_BATCH}{_GAP}{_EPOCH}\]?", EPOCH),  # at iter 20 epoch 3
         (rf"(?:^|[\s:])\[{_N}\]\s?\[{_B}\](?:\[\d+\])?", EPOCH),  # [3/10][20/400]
         (rf"\bepoch:?\s\[(?P<n>\d{{1,9}})\]\s?\[\s?{_B}\]", EPOCH),  # Epoch: [3][20/400]
         (rf"{_EPOCH}\s\[{_B}\s\([^)]{{0,8}}%\)\]", EPOCH),  # Epoch: 3 [640/60000 (1%)]
-        (rf"{_EPOCH}\]?[^|%]{{0,40}}\d%\|[^|]{{0,99}}\|\s?{_B}", EPOCH),  # Epoch 3:  45%|####      | 45/100
+        (rf"{_EPOCH}(?=\]?[^|%]{{0,40}}\d%\|[^|]{{0,99}}\|\s?{_B})", EPOCH),  # Epoch 3 loss 0.1:  45%|####     | 45/100
         (rf"(?<!best )(?:{_EPOCH}\]?|\biter\[(?P<n2>\d{{1,9}})\])(?![\w/]|\.\d)", EPOCH),
+        (rf"(?<!best )\bepisode\s?[:=#]?\s?\[?{_N}\]?(?![\w/]|\.\d)", "episode"),
         (rf"(?<!best )\b(?:iteration|iter|step)\s?[:=#]?\s?\[?{_N}\]?(?![\w/]|\.\d)", "iteration"),
     )
 )
-_ANY: Final = re.compile(r"epoch|checkpoint|iter|step|\]\s?\[|^\s*\d+/\d", re.IGNORECASE)
+_ANY: Final = re.compile(
+    r"ep(?:och|isode)|checkpoint|iter(?:ation)?\W{0,4}\d|step\W{0,4}\d|\]\s?\[|^\s*\d+/\d", re.IGNORECASE
+)
 """What every line with figures has somewhere: most lines of a log are told apart by it."""
 _ALONE: Final = re.compile(rf"\s*epoch:?\s{_N}\s*", re.IGNORECASE)
 _BAR: Final = re.compile(r"\s*(?P<batch>\d{1,9})/\d{1,9} \[(?P<bar>[=>.]{5,99})\]")
@@ -71,8 +75,8 @@ _BETWEEN: Final = re.compile(
 )
 _PAIR: Final = re.compile(
     r"(?<![\w.@/-])(?P<name>[a-z][\w.@/-]{0,99}(?:[ _][a-z][\w.@/-]{0,40}){0,4}?)"
-    rf"(?P<sign>['\"]?(?:\s?[=:]\s{{0,3}}|,?\s))(?P<value>{_NUMBER})"
-    r"(?P<unit>\s?%|\s?(?:s|secs?|seconds)\b|\s?samples(?:/s(?:ec)?)?\b)?(?=[\s,;|)\]}'\"]|\.(?!\d)|$)",
+    rf"(?P<sign>['\"]?(?:\s?[=:]\s{{0,3}}|\s-\s|,?\s{{1,5}})(?:\[\s?(?=[^\s,\]]+\]))?)(?P<value>{_NUMBER})"
+    r"(?P<unit>\s?%|\s?(?:s|secs?|seconds)\b|\s?samples(?:/s(?:ec)?)?\b)?(?=[\s,;|)\]}'\"]|[.:](?!\d)|$)",
     re.IGNORECASE,
 )
 _RATE: Final = re.compile(rf"(?P<value>{_NUMBER})\s?samples/s(?:ec)?\b", re.IGNORECASE)
@@ -81,13 +85,15 @@ _ROLE_BEFORE: Final = re.compile(
 )
 _ROLE_BETWEEN: Final = re.compile(rf"\b(?P<role>{_ROLE})\b", re.IGNORECASE)
 _ROLE_OF_NAME: Final = re.compile(rf"(?:.*[\s_])?(?P<role>{_ROLE})[\s_-]+(?P<measure>.+)", re.IGNORECASE)
+_ROLE_AT_END: Final = re.compile(rf"(?P<measure>\S+)[_-](?P<role>{_ROLE})", re.IGNORECASE)
 _FILLERS: Final = re.compile(
-    r".*\b(?:with|and|at|is|the|current|average|averaged|avg|mean|cumulative|running|completed|over) ", re.IGNORECASE
+    r".*\b(?:with|and|at|is|the|current|starting|average|averaged|avg|mean|cumulative|running|completed|over) ",
+    re.IGNORECASE,
 )
 _MEASURE: Final = re.compile(
     r"(?:^|[\s_./@-])(?:acc|\w*accuracy\d*|\w*loss\d*|l|cost|\w*error|err|err-top\d|top-?\d|ppl|perplexity|r?mse|mae|nll|ce"
     r"|(?:log[\s_-])?likelihood|\w*entropy\d*|f1|auc|map|m?iou|pixacc|bleu|recall|precision|prec|score|reward|psnr|ssim|mcc"
-    r"|elbo|kl|bpc|[wc]er|hr|hits?|ndcg|corr|r[as]e|speed|throughput)(?:[_@\d-]\w*)?$",
+    r"|elbo|kl|bpc|[wc]er|hr|hits?|ndcg|corr|r[as]e|speed|throughput)(?:[_@/\d-]\w*)?$",
     re.IGNORECASE,
 )
 _SYNONYMS: Final = {"acc": "accuracy", "accuracy": "accuracy", "loss": "loss", "ppl": "perplexity"}
@@ -99,9 +105,9 @@ _TIMES: Final = frozenset(
 _SPEEDS: Final = frozenset({"speed", "throughput"})
 _NO_FIGURES: Final = frozenset(
     {"batch", "batches", "step", "steps", "iter", "iteration", "updates", "updates/sec", "epoch", "epochs", "samples"}
-    | {"lr", "learning rate", "beta learning rate", "wd", "gnorm"}
+    | {"validation-time", "test-time", "lr", "learning rate", "beta learning rate", "wd", "gnorm"}
 )
-"""Counters and settings."""
+"""Counters and settings, and seconds that aren't the training's."""
 _LONGEST_LINE: Final = 4096
 _LONGEST: Final = 1000
 """Characters of a line that are read after its position, or before one at its end."""
@@ -126,7 +132,7 @@ def read_line(line: str, alone: int | None = None) -> Figures | None:
         line: Line of a log.
         alone: Epoch of the newest line that had nothing else, by `epoch_alone`: Keras' bars of figures follow it.
     """
-    line = line[:_LONGEST_LINE]
+    line = line.rstrip().rpartition("\r")[2][:_LONGEST_LINE]  # What a terminal shows: bars write over their line.
     if not _ANY.search(line) or _ARGUMENTS.search(line):
         return None
     if alone is not None and (bar := _BAR.match(line)):
@@ -163,7 +169,7 @@ def _figures(line: str, found: re.Match[str], unit: str) -> Figures | None:
         values = dict(_pairs(before, "", anchored=False))
     if batch is not None and SPEED not in values and (rate := _RATE.search(after)):
         values[SPEED] = float(rate["value"])
-    if unit == "iteration" and not any(is_measure(name) for name in values.keys() - {TIME_COST}):
+    if unit in {"episode", "iteration"} and not any(is_measure(name) for name in values.keys() - {TIME_COST}):
         return None
     if not values or number is None:
         return None
@@ -214,7 +220,8 @@ def _name(given: str, role: str) -> str:
         return lower
     if lower in ROLES:
         return ROLES[lower]
-    if of_name := _ROLE_OF_NAME.fullmatch(given):
+    if of_name := _ROLE_OF_NAME.fullmatch(given) or _ROLE_AT_END.fullmatch(given):
         role, given = ROLES[of_name["role"].lower()], of_name["measure"]
     measure = _SYNONYMS.get(given.lower(), given)
-    return f"{role}-{measure}" if role else measure
+    name = f"{role}-{measure}" if role else measure
+    return TIME_COST if name.lower() == "train-time" else name

@@ -54,7 +54,7 @@ def epochs_asked_for(container: Mapping[str, Any]) -> int | None:
 
 
 class _Course:
-    """Figures by epoch, by checkpoint or by iteration: a script that logs two of them has a course of each."""
+    """Figures by epoch, checkpoint, episode or iteration: a script that logs two of them has a course of each."""
 
     def __init__(self) -> None:
         self.last: int | None = None

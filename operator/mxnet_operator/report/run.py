@@ -124,7 +124,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unit(self) -> str:
-        """What the histories count: an epoch, or a checkpoint or an iteration where the log numbers only these."""
+        """What the histories count: epochs, or checkpoints, episodes or iterations where the log numbers only these."""
         unit = self._result.get("unit")
         return unit if isinstance(unit, str) and unit in UNITS else EPOCH
 

@@ -247,6 +247,61 @@ EPOCHS = [
         {"loss": 0.5, "Prec@1": 10},
     ),
     ("tqdm", "Epoch 3:  45%|####      | 20/100 [00:10<00:12,  4.5it/s, loss=0.32]", 20, {"loss": 0.32}),
+    (
+        "tqdm, in the NCF of mlperf, ported: each bar is written over the one before",
+        "\rEpoch 2  Loss 0.2:  90%|#### | 90/100 [00:02<00:00]\rEpoch 3  Loss 0.5054:  20%|#   | 20/100 [00:01<00:08]",
+        20,
+        {"loss": 0.5054},
+    ),
+    (
+        "tqdm, before a line of a DCGAN",
+        "\r0it [00:00, ?it/s]epoch # 3 batch # 20 real loss: 0.3133 fake loss: 0.6931 generator loss: 0.3133",
+        20,
+        {"real loss": 0.3133, "fake loss": 0.6931, "generator loss": 0.3133},
+    ),
+    (
+        "torch's word_language_model, ported",
+        "| epoch   3 |    20/   66 batches | lr 20.00 | ms/batch 495.11 | loss  3.45 | ppl    31.44",
+        20,
+        {"loss": 3.45, "perplexity": 31.44},
+    ),
+    (
+        "torch's word_language_model, ported",
+        "| end of epoch   3 | time: 32.52s | valid loss 11.21 | valid ppl 73718.95",
+        None,
+        {TIME_COST: 32.52, "Validation-loss": 11.21, "Validation-perplexity": 73718.95},
+    ),
+    (
+        "gluonnlp/text_classification",
+        "INFO:root:Epochs completed : 3 Test Accuracy: 0.97, Test Loss: 0.048641199662857355",
+        None,
+        {"Test-accuracy": 0.97, "Test-loss": 0.048641199662857355},
+    ),
+    ("a parser", "Log: Epoch 3. Train Accuracy - 0.27111111111111114", None, {"Train-accuracy": 0.27111111111111114}),
+    (
+        "pygcn, ported",
+        "Epoch: 0003 loss_train: 4.1544 acc_train: 0.1429 time: 0.0564s",
+        None,
+        {"Train-loss": 4.1544, "Train-accuracy": 0.1429, TIME_COST: 0.0564},
+    ),
+    (
+        "the NCF of mlperf, ported",
+        "Epoch 3: HR@10 = 0.5012, NDCG@10 = 0.2803, train_time = 2.39, val_time = 0.32",
+        None,
+        {"HR@10": 0.5012, "NDCG@10": 0.2803, TIME_COST: 2.39},
+    ),
+    (
+        "gluon.contrib.estimator",
+        "[Epoch 3] finished in 25.110s: train_accuracy : 0.7877 train_softmaxcrossentropyloss0 : 0.5905",
+        None,
+        {TIME_COST: 25.11, "Train-accuracy": 0.7877, "Train-softmaxcrossentropyloss0": 0.5905},
+    ),
+    (
+        "ring loss",
+        "[epoch   3] train accuracy: 0.743506, train loss: 1.052169 | val accuracy: 0.944100, time: 10.130558",
+        None,
+        {"Train-accuracy": 0.743506, "Train-loss": 1.052169, "Validation-accuracy": 0.9441, TIME_COST: 10.130558},
+    ),
 ]
 OTHERS = [
     (
@@ -279,6 +334,23 @@ OTHERS = [
         "iteration",
         {"mlm_loss": 7.51, "mlm_acc": 3.4, "nsp_loss": 0.6},
     ),
+    ("a policy gradient", "episode 3 ends with reward 125", "episode", {"reward": 125}),
+    ("DDPG", "episode 3 ends with reward -103.250000 at steps 800", "episode", {"reward": -103.25}),
+    ("PPO", "episode 3  reward  20", "episode", {"reward": 20}),
+    ("a linear regression", "Episode 3 Avg Loss/Example 0.895729", "episode", {"Loss/Example": 0.895729}),
+    (
+        "a DeepLab",
+        "iter3: pix_acc: 0.9677, mIoU: 0.8435: 100%|##########| 182/182 [05:31<00:00,  1.82s/it]",
+        "iteration",
+        {"pix_acc": 0.9677, "mIoU": 0.8435},
+    ),
+    ("minpy", "Iter 3, training loss [ 20.35612297]", "iteration", {"Train-loss": 20.35612297}),
+    (
+        "ASTGCN",
+        "global step: 3, training loss: 5680.21, time: 50.35s",
+        "iteration",
+        {"Train-loss": 5680.21, TIME_COST: 50.35},
+    ),
     ("a WGAN", "discriminator loss = 0.61, Wasserstein_D = 2.0, at iter 3.", "iteration", {"discriminator loss": 0.61}),
 ]
 NONE = [
@@ -291,6 +363,17 @@ NONE = [
     "Epoch[3] Batch[20] SAVE CHECKPOINT",
     "[Epoch 0] Begin, current learning rate: 0.0010",
     "Epoch 3: learning rate 0.001",
+    "Epoch 3: time: 0:12:34",
+    "Epoch 3: Starting Learning Rate = 0.1",
+    "Epoch 3: Batches complete 10/20",
+    "INFO:root:Epoch : 3, Batches complete :3",
+    "INFO:root:Epoch complete :3, Computing Accuracy",
+    "INFO:root:Number of batches for each epoch : 25.0, Display cadence: 3",
+    "Training epochs: 3, loss 0.5",
+    "Epoch 3, weights [0.1, 0.2], loss [0.5, 0.6]",
+    "current epoch: 3, predict 12 points",
+    "The reward of episode 3 is paid to 25 agents",
+    "episode 3: memory=512",
     "Epoch 3 of 10",
     "Epoch 3/10",
     "Epoch 3: validation loss improved from 0.5 to 0.4",
@@ -310,6 +393,11 @@ NONE = [
     "test loss 4.77, test ppl 117.9",
     "Batch 200. Loss: 0.4",
     "INFO:root:End. Best Iteration 3:  HR = 0.5012, NDCG = 0.2803. ",
+    "Val acc:  ('accuracy', 0.17797974246231155) ('mae', 0.00707461079582572)",
+    "| End of training | test loss 11.22 | test ppl 74475.88",
+    "epochs:   0%|          | 0/50 [00:00<?, ?it/s]",
+    "[20:44:17] ../src/io/iter_mnist.cc:112: MNISTIter: load 60000 images, shuffle=1, shape=[64,1,28,28]",
+    "[2]Accuracy-Highest: 0.00000",
     "INFO:root:Evaluate: HR = 0.5012, NDCG = 0.2803",
     "Validation-perplexity improved to 80.2 (delta=1.0).",
     "[INFO] Checkpoint [3] 100 translations saved to 'decode.output'",
@@ -329,7 +417,7 @@ def test_the_figures_of_an_epoch_are_read_in_the_spelling_of_each_script(script,
 
 
 @pytest.mark.parametrize(("script", "line", "unit", "figures"), OTHERS)
-def test_checkpoints_and_iterations_are_read_where_scripts_number_these(script, line, unit, figures):
+def test_checkpoints_episodes_and_iterations_are_read_where_scripts_number_these(script, line, unit, figures):
     found = read_line(line)
     assert found is not None
     assert (found.unit, found.number, found.batch) == (unit, 3, None)
@@ -342,8 +430,13 @@ def test_a_line_without_figures_has_none(line):
 
 
 def test_the_number_of_epochs_is_read_where_a_line_has_it():
-    lines = ["Epoch 3/10: loss 0.5", "[3/10][20/100] Loss_D: 0.5", "Epoch [3/10], Loss: 1.5"]
-    assert [found.of for line in lines if (found := read_line(line))] == [10, 10, 10]
+    lines = [
+        "Epoch 3/10: loss 0.5",
+        "[3/10][20/100] Loss_D: 0.5",
+        "Epoch [3/10], Loss: 1.5",
+        "(Epoch 3 / 10) val acc: 0.5",
+    ]
+    assert [found.of for line in lines if (found := read_line(line))] == [10, 10, 10, 10]
 
 
 def test_a_bar_of_keras_has_the_figures_of_the_line_before_it():
