@@ -4,7 +4,7 @@ import ctypes
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from mxnet_operator.cli.running.script_text import (
     imported_packages,
     named_beside,
     names_distributed_kvstore,
+    names_python_2,
 )
 
 _OF_A_DAY: Final = ("--as-of", "--python", "--mxnet")
@@ -28,7 +29,9 @@ _IN_THE_IMAGE: Final = frozenset({"scikit-learn"})
 _NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
 _SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not found": "ipywidgets"}
 """What a package says where another one lacks, and the name under which that is imported."""
-_NO_FILE: Final = re.compile(r"No such file or directory|cannot open|fail(?:ed)? to open|not found", re.IGNORECASE)
+_NO_FILE: Final = re.compile(
+    r"No such file or directory|does not exist|cannot open|fail(?:ed)? to open|not found", re.IGNORECASE
+)
 _USAGE: Final = "usage: "
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""
@@ -57,7 +60,11 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
         CommandError: it is Python 2, imports what a package of the image removed, or needs a driver that lacks (2).
     """
     file = script.python_file
-    if file is not None and not is_given(*_OF_A_DAY) and (found := certain_failure(script.folder, file)) is not None:
+    if (
+        file is not None
+        and not is_given(*_OF_A_DAY)
+        and (found := certain_failure(script.folder, file, script.search_folder)) is not None
+    ):
         again = given_command(*_environment(found.removal, FolderScript(script)))
         raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
     if needs_driver and not _has_nvidia_driver():
@@ -118,12 +125,17 @@ def _environment(removal: Removal, ran: FolderScript) -> list[str]:
     options = [*removal.options(day)]
     there = {_project(each) for each in options}
     more = (each for each in _also_missing(ran) if _project(each) not in there)
-    return [*options, *(word for each in more for word in ("--pip", each))]
+    return [*options, *_pips(more), *_mounts(ran)]
 
 
 def _day(ran: FolderScript) -> list[str]:
-    """Return `--as-of` with the day of an old folder, unless a day, a Python or an MXNet is given."""
-    day = None if is_given(*_OF_A_DAY) else runnable_day(ran.script.folder)
+    """Return `--as-of` with the day of an old folder, and its Python 2, unless one of them or an MXNet is given."""
+    if is_given(*_OF_A_DAY):
+        return []
+    file = ran.script.python_file
+    if file is not None and names_python_2(file, ran.script.search_folder):
+        return [*PYTHON_2.options(runnable_day(ran.script.folder, "2.7"))]
+    day = runnable_day(ran.script.folder)
     return [] if day is None else ["--as-of", str(day)]
 
 
@@ -132,17 +144,27 @@ def _of_its_day(message: str, ran: FolderScript) -> str:
     options = _day(ran)
     if not options or _USAGE in message:
         return ""
-    again = given_command(*options, *(word for each in _also_missing(ran) for word in ("--pip", each)))
-    return f"the last commit of this folder is of {options[-1]}; with MXNet and the packages of that day: {again}"
+    again = given_command(*options, *_pips(_also_missing(ran)), *_mounts(ran))
+    return f"the last commit of this folder is old; with MXNet and the packages of {options[-1]}: {again}"
 
 
 def _beside(message: str, ran: FolderScript) -> str:
     """Return a hint at the folders beside the script's own that it reads, and the image doesn't have."""
-    if ran.script.python_file is None or not _NO_FILE.search(message):
-        return ""
-    found = [each for each in named_beside(ran.script.python_file) if not is_mounted(each)]
-    mounts = [word for each in found for word in ("--mount", f"{each}:{each}")]
-    return f"the image has the files of {ran.script.folder} only: {given_command(*mounts)}" if found else ""
+    mounts = _mounts(ran) if _NO_FILE.search(message) else []
+    return f"the image has the files of {ran.script.folder} only: {given_command(*mounts)}" if mounts else ""
+
+
+def _mounts(ran: FolderScript) -> list[str]:
+    """Return a `--mount` for each folder beside the script's own that it names and no option mounts yet."""
+    file = ran.script.python_file
+    found = (
+        [] if file is None else [each for each in named_beside(file, ran.script.search_folder) if not is_mounted(each)]
+    )
+    return [word for each in found for word in ("--mount", f"{each}:{each}")]
+
+
+def _pips(projects: Iterable[str]) -> list[str]:
+    return [word for each in projects for word in ("--pip", each)]
 
 
 def _missing(message: str, ran: FolderScript) -> str:
@@ -153,25 +175,38 @@ def _missing(message: str, ran: FolderScript) -> str:
         return ""
     if hint := _in_a_folder(name, ran.script):
         return hint
-    if top not in PROJECTS:
+    listed = _listed(ran.script.folder)
+    project = PROJECTS.get(top, top)
+    if top not in PROJECTS and _project(top) not in listed:
         return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
     day = _day(ran)
-    projects = [PROJECTS[top], *_also_missing(ran, top)]
-    if day and day[-1] < _HEADLESS_SINCE:
+    projects = [listed.get(_project(project), project), *_also_missing(ran, top)]
+    if "--as-of" in day and day[-1] < _HEADLESS_SINCE:
         projects = [each.removesuffix("-headless") for each in projects]
-    options = [word for each in projects for word in ("--pip", each)]
-    return f"{top} isn't in the image: {given_command(*options, *day)}"
+    return f"{top} isn't in the image: {given_command(*_pips(projects), *day, *_mounts(ran))}"
 
 
 def _also_missing(ran: FolderScript, top: str = "") -> list[str]:
     """Return the other projects that the script imports and neither the image nor a requirement names."""
-    if ran.script.python_file is None:
+    file = ran.script.python_file
+    if file is None:
         return []
-    requirements = ran.script.folder / "requirements.txt"
-    lines = requirements.read_text("utf-8-sig", "replace").splitlines() if requirements.is_file() else []
-    there = {_project(each) for each in (*ran.packages, *lines)} | _IN_THE_IMAGE
-    wanted = {PROJECTS[each] for each in imported_packages(ran.script.python_file) if each in PROJECTS and each != top}
-    return sorted(each for each in wanted - {PROJECTS.get(top)} if _project(each) not in there)
+    there = {_project(each) for each in (*ran.packages, *_lines(ran.script.folder / "requirements.txt"))}
+    imported = imported_packages(file, ran.script.search_folder)
+    wanted = {PROJECTS[each] for each in imported if each in PROJECTS and each != top} - {PROJECTS.get(top)}
+    listed = _listed(ran.script.folder)
+    return sorted(listed.get(_project(each), each) for each in wanted if _project(each) not in there | _IN_THE_IMAGE)
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """Return the requirements that the folder has in other files than the one that is installed, by project."""
+    files = (*folder.glob("requirements*.txt"), *folder.glob("requirements/*.txt"))
+    lines = (line.partition("#")[0].strip() for each in sorted(files, reverse=True) for line in _lines(each))
+    return {_project(each): each for each in lines if each[:1].isalpha() and ";" not in each}
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text("utf-8-sig", "replace").splitlines() if file.is_file() else []
 
 
 def _project(requirement: str) -> str:
@@ -183,7 +218,7 @@ def _in_a_folder(module: str, script: Script) -> str:
     """Return a hint at a module of the user's that Python didn't find: not copied, or not where Python looks."""
     if script.python_file is None:
         return ""
-    start, top = script.python_file.parent, module.partition(".")[0]
+    start, top = script.search_folder, module.partition(".")[0]
     if (here := _module_in(start, module)) is not None:
         return f"{here} isn't in the image: .dockerignore or .gitignore leaves it out, or its name, like checkpoints"
     if (here := _module_in(start, top)) is not None:

@@ -20,6 +20,9 @@ _BESIDE: Final = re.compile(r"""['"](\.\./[\w.-]*\w)(?=[/'"])""")
 _IMPORT: Final = re.compile(
     r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
 )
+_OF_PYTHON_2: Final = frozenset({"xrange", "raw_input"})
+_FOR_BOTH: Final = re.compile(r"except NameError|version_info|\bPY[23]\b|\bxrange\s+as\b|import \*")
+"""What text has that runs in Python 2 and 3."""
 _DISTRIBUTED: Final = re.compile("dist|horovod|byteps|hvd", re.IGNORECASE)
 
 _SYNTAX: Final = (
@@ -52,13 +55,14 @@ class _Module:
     error: SyntaxError | None
 
 
-def certain_failure(folder: Path, script: Path) -> Failure | None:
+def certain_failure(folder: Path, script: Path, base: Path) -> Failure | None:
     """Find a line that fails whenever the script runs; None where none is certain.
 
     Read are the script and what it imports of its folder at the top of files: not within `try`, `if` or a function.
+    Python looks in `base` for what the script imports.
     """
-    for module in _modules(script):
-        if (found := _failure(module, script.parent)) is not None:
+    for module in _modules(script, base):
+        if (found := _failure(module, base)) is not None:
             removal, why, line = found
             text = module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
             name = module.path.relative_to(folder) if module.path.is_relative_to(folder) else module.path
@@ -66,19 +70,36 @@ def certain_failure(folder: Path, script: Path) -> Failure | None:
     return None
 
 
-def imported_packages(script: Path) -> set[str]:
+def imported_packages(script: Path, base: Path) -> set[str]:
     """Return the packages that a script and its own modules import at the top of their files, its own modules not."""
-    bases = {
-        (name, module.path.parent) for module in _modules(script) for name, level, _ in _imported(module) if not level
+    found = {
+        (name, module.path.parent)
+        for module in _modules(script, base)
+        for name, level, _ in _imported(module)
+        if not level
     }
-    return {name.partition(".")[0] for name, base in bases if not (_is_own(name, script.parent) or _is_own(name, base))}
+    return {name.partition(".")[0] for name, near in found if not (_is_own(name, base) or _is_own(name, near))}
 
 
-def named_beside(script: Path) -> list[str]:
+def named_beside(script: Path, base: Path) -> list[str]:
     """Return the folders beside the script's own that it and its modules name and that exist, such as `../data`."""
-    texts = ("\n".join(module.lines) for module in _modules(script))
+    texts = ("\n".join(module.lines) for module in _modules(script, base))
     named = {match[1] for text in texts for match in _BESIDE.finditer(text)}
-    return sorted(each for each in named if (script.parent / each).is_dir())
+    return sorted(each for each in named if (base / each).is_dir())
+
+
+def names_python_2(script: Path, base: Path) -> bool:
+    """Whether the script or a module of its folder calls `xrange` or `raw_input`, and nothing defines them."""
+    return any(_calls_python_2(module) for module in _modules(script, base))
+
+
+def _calls_python_2(module: _Module) -> bool:
+    if module.tree is None or any(_FOR_BOTH.search(line) for line in module.lines):
+        return False
+    nodes = list(ast.walk(module.tree))
+    called = {each.func.id for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
+    defined = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return bool(called & _OF_PYTHON_2 - defined - {name.rpartition(".")[2] for name, _, _ in _imported(module)})
 
 
 def names_distributed_kvstore(folder: Path, words: str) -> bool:
@@ -102,7 +123,7 @@ def _texts(folder: Path) -> Iterator[Path]:
         yield from (Path(at, name) for name in files if name.endswith(_TEXTS))
 
 
-def _modules(script: Path) -> Iterator[_Module]:
+def _modules(script: Path, start: Path) -> Iterator[_Module]:
     """Yield the script and the modules of its folder that it imports, each once."""
     left, seen = [script], {script}
     while left and len(seen) <= _MOST_FILES:
@@ -111,7 +132,7 @@ def _modules(script: Path) -> Iterator[_Module]:
             continue
         yield module
         for name, level, _ in _imported(module):
-            base = script.parent if level == 0 else module.path.parents[level - 1]
+            base = start if level == 0 else module.path.parents[level - 1]
             for path in _own(name, base) or _own(name, module.path.parent):
                 if path not in seen:
                     seen.add(path)
