@@ -198,6 +198,17 @@ def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_m
     )
 
 
+def test_modules_in_a_folder_that_the_script_adds_to_its_path_are_read_too(folder):
+    (folder / "train.py").write_text(
+        "import sys, os, cv2\nsys.path.append(os.path.join(os.path.dirname(__file__), 'common'))\nimport faces\n"
+    )
+    (folder / "common").mkdir()
+    (folder / "common" / "faces.py").write_text("import skimage, attr\n")
+    (folder / "common" / "attr.py").touch()
+    said = hint("ModuleNotFoundError: No module named 'cv2'")
+    assert said.endswith(ASKED.format("--pip opencv-python-headless --pip scikit-image"))
+
+
 def test_a_project_that_is_not_known_is_not_proposed(folder):
     said = hint("ModuleNotFoundError: No module named 'unknown.part'")
     assert said == ("unknown.part isn't in the image, and the package that has it may have another name: --pip PACKAGE")
@@ -224,7 +235,7 @@ def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeyp
     outside = hint(missing.format("lib.one"), words=[str(folder / "scripts" / "main.py")])
     assert outside == (
         f"{folder}/lib/one.py isn't in the image, which has the files of {folder}/scripts:"
-        f" cd {folder}; mxjob run scripts/main.py --env PYTHONPATH=."
+        " mxjob run scripts/main.py --mount ../project:/modules:ro --env PYTHONPATH=/modules"
     )
 
 
@@ -341,19 +352,25 @@ def test_a_missing_package_of_a_script_that_calls_xrange_is_answered_with_python
     old = "import yaml\nfor i in xrange(3):\n    pass\n"
     (folder / "train.py").write_text(old)
     assert hint(missing).endswith(ASKED.format("--pip PyYAML --python 2.7"))
+    assert hint("ImportError: cannot import name 'imread' from 'scipy.misc'").endswith(
+        ASKED.format("--python 2.7 --pip pillow --pip PyYAML")
+    )
     for both in ("xrange = range\n", "from six.moves import xrange\n", "from past.builtins import *\n"):
         (folder / "train.py").write_text(both + old)
         assert "2.7" not in hint(missing), both
 
 
-def test_a_command_in_the_parent_folder_keeps_the_arguments(folder, monkeypatch):
+def test_a_module_of_the_parent_folder_is_mounted_and_the_command_kept(folder, monkeypatch):
     (folder / "transforms.py").touch()
     (folder / "sub").mkdir()
-    (folder / "sub" / "main.py").touch()
+    (folder / "sub" / "main.py").write_text(
+        "try:\n    import librosa\nexcept ImportError:\n    raise ImportError('pip install librosa')\n"
+    )
     monkeypatch.chdir(folder / "sub")
     monkeypatch.setattr(sys, "argv", ["mxjob", "run", "main.py", "--workers", "2", "--", "--epochs", "2"])
     said = hint("ModuleNotFoundError: No module named 'transforms'", words=["main.py"])
-    assert said.endswith(f"cd {folder}; mxjob run sub/main.py --workers 2 --env PYTHONPATH=. -- --epochs 2")
+    again = "mxjob run main.py --workers 2 --mount ..:/modules:ro --env PYTHONPATH=/modules --pip librosa -- --epochs 2"
+    assert said.endswith(f": {again}")
 
 
 def test_no_day_before_the_first_usable_mxnet_or_without_its_python_is_proposed(tmp_path, monkeypatch):
@@ -366,7 +383,7 @@ def test_no_day_before_the_first_usable_mxnet_or_without_its_python_is_proposed(
     monkeypatch.setattr(sys, "argv", ["mxjob", "run", "train.py"])
     assert proposes(date(2016, 5, 1), {"3.6"}) == date(2017, 8, 31)
     monkeypatch.setattr(sys, "argv", COMMAND)
-    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2017, 12, 4)
+    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2018, 2, 20)
     assert proposes(OLD, {"3.6"}) == OLD
     assert proposes(OLD, {"3.11"}) is None
     assert proposes(date(2021, 5, 1), set()) == date(2021, 5, 1)  # uv downloads Python 3.8

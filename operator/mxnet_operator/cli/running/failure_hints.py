@@ -32,6 +32,7 @@ _SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not
 _NO_FILE: Final = re.compile(
     r"No such file or directory|does not exist|cannot open|fail(?:ed)? to open|not found", re.IGNORECASE
 )
+_MODULES: Final = "/modules"
 _USAGE: Final = "usage: "
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""
@@ -121,8 +122,9 @@ def _removed(message: str, ran: FolderScript) -> str:
 
 def _environment(removal: Removal, ran: FolderScript) -> list[str]:
     """Return the options that bring back what was removed, with all else that the script will miss next."""
-    day = runnable_day(ran.script.folder, "2.7" if removal is PYTHON_2 else None)
-    options = [*removal.options(day)]
+    is_of_2 = removal is not PYTHON_2 and _is_python_2(ran)
+    day = runnable_day(ran.script.folder, "2.7" if removal is PYTHON_2 or is_of_2 else None)
+    options = [*PYTHON_2.options(day), *_pips(removal.packages)] if is_of_2 else [*removal.options(day)]
     there = {_project(each) for each in options}
     more = (each for each in _also_missing(ran) if _project(each) not in there)
     return [*options, *_pips(more), *_mounts(ran)]
@@ -132,11 +134,15 @@ def _day(ran: FolderScript) -> list[str]:
     """Return `--as-of` with the day of an old folder, and its Python 2, unless one of them or an MXNet is given."""
     if is_given(*_OF_A_DAY):
         return []
-    file = ran.script.python_file
-    if file is not None and names_python_2(file, ran.script.search_folder):
+    if _is_python_2(ran):
         return [*PYTHON_2.options(runnable_day(ran.script.folder, "2.7"))]
     day = runnable_day(ran.script.folder)
     return [] if day is None else ["--as-of", str(day)]
+
+
+def _is_python_2(ran: FolderScript) -> bool:
+    file = ran.script.python_file
+    return file is not None and names_python_2(file, ran.script.search_folder)
 
 
 def _of_its_day(message: str, ran: FolderScript) -> str:
@@ -173,7 +179,7 @@ def _missing(message: str, ran: FolderScript) -> str:
     top = name.partition(".")[0]
     if not top:
         return ""
-    if hint := _in_a_folder(name, ran.script):
+    if hint := _in_a_folder(name, ran):
         return hint
     listed = _listed(ran.script.folder)
     project = PROJECTS.get(top, top)
@@ -214,8 +220,9 @@ def _project(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found[1].lower()) if found is not None else ""
 
 
-def _in_a_folder(module: str, script: Script) -> str:
+def _in_a_folder(module: str, ran: FolderScript) -> str:
     """Return a hint at a module of the user's that Python didn't find: not copied, or not where Python looks."""
+    script = ran.script
     if script.python_file is None:
         return ""
     start, top = script.search_folder, module.partition(".")[0]
@@ -223,15 +230,15 @@ def _in_a_folder(module: str, script: Script) -> str:
         return f"{here} isn't in the image: .dockerignore or .gitignore leaves it out, or its name, like checkpoints"
     if (here := _module_in(start, top)) is not None:
         return f"{here} has no {module.removeprefix(f'{top}.')}: is it another {top} than the script's?"
+    more = (*_pips(_also_missing(ran)), *_day(ran), *_mounts(ran))
     if (here := _module_in(script.folder, module)) is not None:
-        return f"{here} isn't beside the script, where Python looks: {given_command('--env', 'PYTHONPATH=.')}"
+        again = given_command("--env", "PYTHONPATH=.", *more)
+        return f"{here} isn't beside the script, where Python looks: {again}"
     for folder in (Path.cwd(), *script.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
-            given = shlex.split(given_command("--env", "PYTHONPATH=."))
-            path = os.path.relpath(script.python_file, folder)
-            run = shlex.join(path if Path(word).absolute() == script.python_file else word for word in given)
-            how = f"cd {shlex.quote(str(folder))}; {run}"
-            return f"{here} isn't in the image, which has the files of {script.folder}: {how}"
+            mount = f"{os.path.relpath(folder)}:{_MODULES}:ro"
+            again = given_command("--mount", mount, "--env", f"PYTHONPATH={_MODULES}", *more)
+            return f"{here} isn't in the image, which has the files of {script.folder}: {again}"
     return ""
 
 

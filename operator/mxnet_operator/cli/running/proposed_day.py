@@ -10,8 +10,8 @@ from mxnet_operator.cli.running.given_command import is_given
 _RECENT_DAYS: Final = 365
 _FIRST: Final = date(2017, 8, 31)
 """Day from which MXNet 0.11 is on the index; 0.9 and 0.10 lack operators that scripts of their time import."""
-_FIRST_OF_WORKERS: Final = date(2017, 12, 4)
-"""Day of MXNet 1.0, the first of which several workers train on the local cluster."""
+_FIRST_OF_WORKERS: Final = date(2018, 2, 20)
+"""Day of MXNet 1.1, the first of which several workers train on the local cluster, with an optimizer on the servers."""
 _SECONDS: Final = 10
 
 

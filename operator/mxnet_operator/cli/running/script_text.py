@@ -4,7 +4,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ _BESIDE: Final = re.compile(r"""['"](\.\./[\w.-]*\w)(?=[/'"])""")
 _IMPORT: Final = re.compile(
     r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
 )
+_ADDED_PATH: Final = re.compile(r"""\bsys\.path\.(?:append|insert)\(.*['"]([\w./-]+)['"]""")
 _OF_PYTHON_2: Final = frozenset({"xrange", "raw_input"})
 _FOR_BOTH: Final = re.compile(r"except NameError|version_info|\bPY[23]\b|\bxrange\s+as\b|import \*")
 """What text has that runs in Python 2 and 3."""
@@ -72,13 +73,14 @@ def certain_failure(folder: Path, script: Path, base: Path) -> Failure | None:
 
 def imported_packages(script: Path, base: Path) -> set[str]:
     """Return the packages that a script and its own modules import at the top of their files, its own modules not."""
-    found = {
-        (name, module.path.parent)
-        for module in _modules(script, base)
+    modules = list(_modules(script, base))
+    added = {path for module in modules for path in _added_paths(module)}
+    return {
+        name.partition(".")[0]
+        for module in modules
         for name, level, _ in _imported(module)
-        if not level
+        if not level and not any(_is_own(name, each) for each in {base, module.path.parent, *added})
     }
-    return {name.partition(".")[0] for name, near in found if not (_is_own(name, base) or _is_own(name, near))}
 
 
 def named_beside(script: Path, base: Path) -> list[str]:
@@ -125,18 +127,24 @@ def _texts(folder: Path) -> Iterator[Path]:
 
 def _modules(script: Path, start: Path) -> Iterator[_Module]:
     """Yield the script and the modules of its folder that it imports, each once."""
-    left, seen = [script], {script}
+    left, seen, added = [script], {script}, list[Path]()
     while left and len(seen) <= _MOST_FILES:
         module = _read(left.pop(0))
         if module is None:
             continue
         yield module
+        added += _added_paths(module)
         for name, level, _ in _imported(module):
-            base = start if level == 0 else module.path.parents[level - 1]
-            for path in _own(name, base) or _own(name, module.path.parent):
+            bases = [module.path.parents[level - 1]] if level else [start, module.path.parent, *added]
+            for path in next(filter(None, (_own(name, each) for each in bases)), ()):
                 if path not in seen:
                     seen.add(path)
                     left.append(path)
+
+
+def _added_paths(module: _Module) -> list[Path]:
+    """Return the folders that a file adds to `sys.path`, as `os.path.join(here, "common")`."""
+    return [module.path.parent / match[1] for line in module.lines if (match := _ADDED_PATH.search(line))]
 
 
 def _read(path: Path) -> _Module | None:
@@ -168,12 +176,21 @@ def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
                 names = match["names"].split(",") if match["names"] else [match["of"]]
                 yield from ((name.split()[0], 0, number) for name in names if name.strip())
         return
-    for node in module.tree.body:
+    for node in _certain(module.tree.body):
         if isinstance(node, ast.Import):
             yield from ((each.name, 0, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             prefix = f"{node.module}." if node.module else ""
             yield from ((f"{prefix}{each.name}", node.level, node.lineno) for each in node.names)
+
+
+def _certain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a file that must succeed: of a `try`, those whose failure is raised in other words."""
+    for node in body:
+        if not isinstance(node, ast.Try):
+            yield node
+        elif all(isinstance(each.body[-1], ast.Raise) for each in node.handlers):
+            yield from node.body
 
 
 def _own(name: str, base: Path) -> list[Path]:
