@@ -308,6 +308,16 @@ def test_folders_beside_the_script_s_own_are_named_with_their_mounts(folder, mon
     assert hint(missing) == ""
 
 
+def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monkeypatch):
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
+    (folder / "train.py").write_text("import pandas\nfrom tqdm import tqdm, notebook\nimport mxnet as mx\n")
+    missing, packages = "ModuleNotFoundError: No module named 'pandas'", "--pip pandas --pip ipywidgets --pip tqdm"
+    assert hint(missing).endswith(ASKED.format(f"{packages} --as-of 2018-04-10"))
+    (folder / "util.py").write_text("from mxnet import gluon, npx\n")
+    (folder / "train.py").write_text("import pandas, util\nfrom tqdm import tqdm, notebook\n")
+    assert hint(missing).endswith(ASKED.format(f"{packages} --as-of 2020-02-21"))
+
+
 def test_a_hint_at_anything_else_mounts_the_folders_beside_too(folder, monkeypatch):
     monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
     (folder / "train.py").write_text("import pandas\nopen('../data/a.txt')\n")

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from mxnet_operator.cli.running.removals import PYTHON_2, Removal, removal_in
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.script_text import (
     certain_failure,
-    imported_packages,
+    imported_names,
     named_beside,
     names_distributed_kvstore,
     names_python_2,
@@ -34,6 +35,8 @@ _NO_FILE: Final = re.compile(
 )
 _MODULES: Final = "/modules"
 _USAGE: Final = "usage: "
+_SINCE: Final = dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21))
+"""Modules of MXNet, and the day of the first release that has them; before it, scripts had a nightly build."""
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""
 _NO_CUDA: Final = re.compile(
@@ -123,7 +126,7 @@ def _removed(message: str, ran: FolderScript) -> str:
 def _environment(removal: Removal, ran: FolderScript) -> list[str]:
     """Return the options that bring back what was removed, with all else that the script will miss next."""
     is_of_2 = removal is not PYTHON_2 and _is_python_2(ran)
-    day = runnable_day(ran.script.folder, "2.7" if removal is PYTHON_2 or is_of_2 else None)
+    day = _runnable_day(ran, "2.7" if removal is PYTHON_2 or is_of_2 else None)
     options = [*PYTHON_2.options(day), *_pips(removal.packages)] if is_of_2 else [*removal.options(day)]
     there = {_project(each) for each in options}
     more = (each for each in _also_missing(ran) if _project(each) not in there)
@@ -135,9 +138,17 @@ def _day(ran: FolderScript) -> list[str]:
     if is_given(*_OF_A_DAY):
         return []
     if _is_python_2(ran):
-        return [*PYTHON_2.options(runnable_day(ran.script.folder, "2.7"))]
-    day = runnable_day(ran.script.folder)
+        return [*PYTHON_2.options(_runnable_day(ran, "2.7"))]
+    day = _runnable_day(ran)
     return [] if day is None else ["--as-of", str(day)]
+
+
+def _runnable_day(ran: FolderScript, python: str | None = None) -> date | None:
+    file = ran.script.python_file
+    names = imported_names(file, ran.script.search_folder) if file is not None else ()
+    return runnable_day(
+        ran.script.folder, python, max((_SINCE[each] for each in names if each in _SINCE), default=None)
+    )
 
 
 def _is_python_2(ran: FolderScript) -> bool:
@@ -198,8 +209,9 @@ def _also_missing(ran: FolderScript, top: str = "") -> list[str]:
     if file is None:
         return []
     there = {_project(each) for each in (*ran.packages, *_lines(ran.script.folder / "requirements.txt"))}
-    imported = imported_packages(file, ran.script.search_folder)
-    wanted = {PROJECTS[each] for each in imported if each in PROJECTS and each != top} - {PROJECTS.get(top)}
+    parts = [each.split(".") for each in imported_names(file, ran.script.search_folder)]
+    modules = {".".join(each[:count]) for each in parts for count in (1, 2)} - {top}
+    wanted = {PROJECTS[each] for each in modules if each in PROJECTS} - {PROJECTS.get(top)}
     listed = _listed(ran.script.folder)
     return sorted(listed.get(_project(each), each) for each in wanted if _project(each) not in there | _IN_THE_IMAGE)
 

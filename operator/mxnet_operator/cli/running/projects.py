@@ -1,4 +1,4 @@
-"""Projects of the package index by the name under which a script imports them.
+"""Projects of the package index by the name under which a script imports them, or a module that needs another one.
 
 Only what MXNet scripts import, each looked up in the project's own documentation: a guessed name may be a stranger's.
 """
@@ -62,6 +62,7 @@ PROJECTS: Final = {
     "tensorboardX": "tensorboardX",
     "termcolor": "termcolor",
     "tqdm": "tqdm",
+    "tqdm.notebook": "ipywidgets",
     "yacs": "yacs",
     "yaml": "PyYAML",
     "zmq": "pyzmq",

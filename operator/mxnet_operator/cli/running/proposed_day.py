@@ -29,8 +29,11 @@ def proposed_day(folder: Path) -> date | None:
     return day if (datetime.now(UTC).date() - day).days > _RECENT_DAYS else None
 
 
-def runnable_day(folder: Path, python: str | None = None) -> date | None:
-    """Return the proposed day, or the first one of MXNet's, if this machine has or can fetch the Python of that day."""
+def runnable_day(folder: Path, python: str | None = None, first: date | None = None) -> date | None:
+    """Return the proposed day, if this machine has or can fetch the Python of that day.
+
+    It is no day before `first`, or before that of the first MXNet.
+    """
     day = proposed_day(folder)
     if day is None:
         return None
@@ -38,7 +41,7 @@ def runnable_day(folder: Path, python: str | None = None) -> date | None:
     from mxnet_operator.local.images.environment import installed_interpreter  # noqa: PLC0415
     from mxnet_operator.local.images.uv_process import ImageError  # noqa: PLC0415
 
-    day = max(day, _FIRST_OF_WORKERS if is_given("--workers") else _FIRST)
+    day = max(day, first or day, _FIRST_OF_WORKERS if is_given("--workers") else _FIRST)
     try:
         choose(Wanted(day, python), None, lambda version: installed_interpreter(version) is not None)
     except ImageError:

@@ -71,12 +71,12 @@ def certain_failure(folder: Path, script: Path, base: Path) -> Failure | None:
     return None
 
 
-def imported_packages(script: Path, base: Path) -> set[str]:
-    """Return the packages that a script and its own modules import at the top of their files, its own modules not."""
+def imported_names(script: Path, base: Path) -> set[str]:
+    """Return what a script and its own modules import at the top of their files, as `mxnet.gluon.nn`; not its own."""
     modules = list(_modules(script, base))
     added = {path for module in modules for path in _added_paths(module)}
     return {
-        name.partition(".")[0]
+        name
         for module in modules
         for name, level, _ in _imported(module)
         if not level and not any(_is_own(name, each) for each in {base, module.path.parent, *added})
