@@ -230,6 +230,10 @@ def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeyp
     assert beside == (
         f"{folder}/lib isn't beside the script, where Python looks: mxjob run scripts/main.py --env PYTHONPATH=."
     )
+    (folder / "scripts" / "main.py").write_text("import lib.one\n")
+    (folder / "lib" / "one.py").write_text("import cv2\n")
+    beside = hint(missing.format("lib"), words=["scripts/main.py"])
+    assert beside.endswith(": mxjob run scripts/main.py --env PYTHONPATH=. --pip opencv-python-headless")
     (folder.parent / "other").mkdir()
     monkeypatch.chdir(folder.parent / "other")
     outside = hint(missing.format("lib.one"), words=[str(folder / "scripts" / "main.py")])
@@ -291,6 +295,9 @@ def test_one_hint_for_an_old_folder_has_the_day_and_all_packages(folder, monkeyp
     assert "--as-of 2018-04-10" in unknown
     assert "--pip pandas" in unknown
     assert hint("usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --lr") == ""
+    (folder / "requirements.txt").write_text("mxnet-mkl == 1.3.0b1\n")
+    assert "--as-of" not in hint("ModuleNotFoundError: No module named 'pandas'")
+    (folder / "requirements.txt").unlink()
     monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--mxnet", "1.1.0"])
     assert hint("ValueError: kth(=-10) out of bounds (10)") == ""
 

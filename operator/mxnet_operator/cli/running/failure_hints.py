@@ -35,6 +35,7 @@ _NO_FILE: Final = re.compile(
 )
 _MODULES: Final = "/modules"
 _USAGE: Final = "usage: "
+_MXNET_PIN: Final = re.compile(r"\s*mxnet[\w-]*\s*==")
 _SINCE: Final = dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21))
 """Modules of MXNet, and the day of the first release that has them; before it, scripts had a nightly build."""
 _HEADLESS_SINCE: Final = "2018-09-01"
@@ -67,7 +68,7 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
     if (
         file is not None
         and not is_given(*_OF_A_DAY)
-        and (found := certain_failure(script.folder, file, script.search_folder)) is not None
+        and (found := certain_failure(script.folder, file, script.search_folders)) is not None
     ):
         again = given_command(*_environment(found.removal, FolderScript(script)))
         raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
@@ -134,8 +135,8 @@ def _environment(removal: Removal, ran: FolderScript) -> list[str]:
 
 
 def _day(ran: FolderScript) -> list[str]:
-    """Return `--as-of` with the day of an old folder, and its Python 2, unless one of them or an MXNet is given."""
-    if is_given(*_OF_A_DAY):
+    """Return `--as-of` with the day of an old folder, and its Python 2, unless one of them or an MXNet is asked for."""
+    if is_given(*_OF_A_DAY) or any(_MXNET_PIN.match(each) for each in _lines(ran.script.folder / "requirements.txt")):
         return []
     if _is_python_2(ran):
         return [*PYTHON_2.options(_runnable_day(ran, "2.7"))]
@@ -145,7 +146,7 @@ def _day(ran: FolderScript) -> list[str]:
 
 def _runnable_day(ran: FolderScript, python: str | None = None) -> date | None:
     file = ran.script.python_file
-    names = imported_names(file, ran.script.search_folder) if file is not None else ()
+    names = imported_names(file, ran.script.search_folders) if file is not None else ()
     return runnable_day(
         ran.script.folder, python, max((_SINCE[each] for each in names if each in _SINCE), default=None)
     )
@@ -153,7 +154,7 @@ def _runnable_day(ran: FolderScript, python: str | None = None) -> date | None:
 
 def _is_python_2(ran: FolderScript) -> bool:
     file = ran.script.python_file
-    return file is not None and names_python_2(file, ran.script.search_folder)
+    return file is not None and names_python_2(file, ran.script.search_folders)
 
 
 def _of_its_day(message: str, ran: FolderScript) -> str:
@@ -174,9 +175,7 @@ def _beside(message: str, ran: FolderScript) -> str:
 def _mounts(ran: FolderScript) -> list[str]:
     """Return a `--mount` for each folder beside the script's own that it names and no option mounts yet."""
     file = ran.script.python_file
-    found = (
-        [] if file is None else [each for each in named_beside(file, ran.script.search_folder) if not is_mounted(each)]
-    )
+    found = [] if file is None else [each for each in named_beside(file, ran.script.folder) if not is_mounted(each)]
     return [word for each in found for word in ("--mount", f"{each}:{each}")]
 
 
@@ -209,7 +208,7 @@ def _also_missing(ran: FolderScript, top: str = "") -> list[str]:
     if file is None:
         return []
     there = {_project(each) for each in (*ran.packages, *_lines(ran.script.folder / "requirements.txt"))}
-    parts = [each.split(".") for each in imported_names(file, ran.script.search_folder)]
+    parts = [each.split(".") for each in imported_names(file, ran.script.search_folders)]
     modules = {".".join(each[:count]) for each in parts for count in (1, 2)} - {top}
     wanted = {PROJECTS[each] for each in modules if each in PROJECTS} - {PROJECTS.get(top)}
     listed = _listed(ran.script.folder)
@@ -237,7 +236,7 @@ def _in_a_folder(module: str, ran: FolderScript) -> str:
     script = ran.script
     if script.python_file is None:
         return ""
-    start, top = script.search_folder, module.partition(".")[0]
+    start, top = script.search_folders[0], module.partition(".")[0]
     if (here := _module_in(start, module)) is not None:
         return f"{here} isn't in the image: .dockerignore or .gitignore leaves it out, or its name, like checkpoints"
     if (here := _module_in(start, top)) is not None:

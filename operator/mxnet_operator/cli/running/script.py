@@ -104,9 +104,9 @@ class Script:
         return self.file if self.file is not None else self._module
 
     @property
-    def search_folder(self) -> Path:
-        """Where Python looks for what the script imports: its own folder, of `python -m` the current one."""
-        return self.folder if self.file is None else self.file.parent
+    def search_folders(self) -> list[Path]:
+        """Where the modules lie that the script imports: its own folder, and the one that is copied."""
+        return [self.folder] if self.file is None else [*dict.fromkeys((self.file.parent, self.folder))]
 
     @property
     def _module(self) -> Path | None:

@@ -56,14 +56,14 @@ class _Module:
     error: SyntaxError | None
 
 
-def certain_failure(folder: Path, script: Path, base: Path) -> Failure | None:
+def certain_failure(folder: Path, script: Path, bases: Sequence[Path]) -> Failure | None:
     """Find a line that fails whenever the script runs; None where none is certain.
 
     Read are the script and what it imports of its folder at the top of files: not within `try`, `if` or a function.
-    Python looks in `base` for what the script imports.
+    Modules of the script lie in `bases`.
     """
-    for module in _modules(script, base):
-        if (found := _failure(module, base)) is not None:
+    for module in _modules(script, bases):
+        if (found := _failure(module, bases)) is not None:
             removal, why, line = found
             text = module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
             name = module.path.relative_to(folder) if module.path.is_relative_to(folder) else module.path
@@ -71,28 +71,28 @@ def certain_failure(folder: Path, script: Path, base: Path) -> Failure | None:
     return None
 
 
-def imported_names(script: Path, base: Path) -> set[str]:
+def imported_names(script: Path, bases: Sequence[Path]) -> set[str]:
     """Return what a script and its own modules import at the top of their files, as `mxnet.gluon.nn`; not its own."""
-    modules = list(_modules(script, base))
+    modules = list(_modules(script, bases))
     added = {path for module in modules for path in _added_paths(module)}
     return {
         name
         for module in modules
         for name, level, _ in _imported(module)
-        if not level and not any(_is_own(name, each) for each in {base, module.path.parent, *added})
+        if not level and not any(_is_own(name, each) for each in {*bases, module.path.parent, *added})
     }
 
 
-def named_beside(script: Path, base: Path) -> list[str]:
+def named_beside(script: Path, folder: Path) -> list[str]:
     """Return the folders beside the script's own that it and its modules name and that exist, such as `../data`."""
-    texts = ("\n".join(module.lines) for module in _modules(script, base))
+    texts = ("\n".join(module.lines) for module in _modules(script, [script.parent, folder]))
     named = {match[1] for text in texts for match in _BESIDE.finditer(text)}
-    return sorted(each for each in named if (base / each).is_dir())
+    return sorted(each for each in named if (folder / each).is_dir())
 
 
-def names_python_2(script: Path, base: Path) -> bool:
+def names_python_2(script: Path, bases: Sequence[Path]) -> bool:
     """Whether the script or a module of its folder calls `xrange` or `raw_input`, and nothing defines them."""
-    return any(_calls_python_2(module) for module in _modules(script, base))
+    return any(_calls_python_2(module) for module in _modules(script, bases))
 
 
 def _calls_python_2(module: _Module) -> bool:
@@ -125,7 +125,7 @@ def _texts(folder: Path) -> Iterator[Path]:
         yield from (Path(at, name) for name in files if name.endswith(_TEXTS))
 
 
-def _modules(script: Path, start: Path) -> Iterator[_Module]:
+def _modules(script: Path, starts: Sequence[Path]) -> Iterator[_Module]:
     """Yield the script and the modules of its folder that it imports, each once."""
     left, seen, added = [script], {script}, list[Path]()
     while left and len(seen) <= _MOST_FILES:
@@ -135,7 +135,7 @@ def _modules(script: Path, start: Path) -> Iterator[_Module]:
         yield module
         added += _added_paths(module)
         for name, level, _ in _imported(module):
-            bases = [module.path.parents[level - 1]] if level else [start, module.path.parent, *added]
+            bases = [module.path.parents[level - 1]] if level else [*starts, module.path.parent, *added]
             for path in next(filter(None, (_own(name, each) for each in bases)), ()):
                 if path not in seen:
                     seen.add(path)
@@ -205,11 +205,11 @@ def _own(name: str, base: Path) -> list[Path]:
     return found
 
 
-def _failure(module: _Module, base: Path) -> tuple[Removal, str, int] | None:
+def _failure(module: _Module, bases: Sequence[Path]) -> tuple[Removal, str, int] | None:
     if module.error is not None:
         return _syntax(module.error)
     for name, level, line in _imported(module):
-        if level == 0 and not _is_own(name, base) and (found := removal_of(name)) is not None:
+        if level == 0 and not any(_is_own(name, each) for each in bases) and (found := removal_of(name)) is not None:
             return *found, line
     for each in ast.walk(module.tree) if module.tree is not None else ():
         if isinstance(each, ast.Expr) and _prints_to_file(each.value):
