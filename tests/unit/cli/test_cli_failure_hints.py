@@ -251,7 +251,7 @@ GPU = (
 )
 
 
-def test_what_needs_no_other_environment_is_answered_too(folder):
+def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
     for message in GPU:
         assert ASKED.format("--gpus-per-worker 1") in hint(message), message
     with_gpu = job(resources={"limits": {"nvidia.com/gpu": 1}})
@@ -267,6 +267,11 @@ def test_what_needs_no_other_environment_is_answered_too(folder):
     assert hint("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>").startswith(
         "the download failed: "
     )
+    monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--mount", "./data:data"])
+    assert hint("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>").endswith(
+        "where the script looks: --mount FOLDER:PATH"
+    )
+    monkeypatch.setattr(sys, "argv", COMMAND)
     onnx = hint("ImportError: Onnx and protobuf need to be installed. Instructions to install")
     assert onnx.endswith(ASKED.format("--pip 'onnx<1.15'"))
 

@@ -284,7 +284,7 @@ def _download(message: str) -> str:
         return ""
     found = _URL.search(message)
     what = "" if found is None else f" of {found[3] or f'{found[1]}{found[2]}'}"
-    again = given_command("--mount", "./data:data")
+    again = "--mount FOLDER:PATH" if is_mounted("data") else given_command("--mount", "./data:data")
     return (
         f"the download{what} failed: get the files another way, and mount their folder where the script looks: {again}"
     )

@@ -41,6 +41,8 @@ PROJECTS: Final = {
     "onnx": "onnx<1.15",
     "pandas": "pandas",
     "PIL": "Pillow",
+    # setuptools 82 removed it.
+    "pkg_resources": "setuptools<82",
     "portalocker": "portalocker",
     "prettytable": "prettytable",
     "psutil": "psutil",

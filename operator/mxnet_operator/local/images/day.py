@@ -219,7 +219,9 @@ class DayImage:
         package = f"mxnet-{self.cuda}" if self.cuda else "mxnet"
         numpy = _release(self.mxnet).numpy
         cuda = _CUDA_11 if self.cuda.startswith("cu11") else ()
-        return (f"{package}=={self.mxnet}.*", *([f"numpy{numpy}"] if numpy else []), *_BESIDE, *cuda)
+        bounded = [f"numpy{numpy}"] if numpy else []
+        tools = [] if self.python == "2.7" else ["setuptools"]  # Pythons of then brought it: librosa 0.6 imports it
+        return (f"{package}=={self.mxnet}.*", *bounded, *tools, *_BESIDE, *cuda)
 
     @classmethod
     def parse(cls, name: str) -> "DayImage | None":
