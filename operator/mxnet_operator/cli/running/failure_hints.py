@@ -219,7 +219,7 @@ def _listed(folder: Path) -> dict[str, str]:
     """Return the requirements that the folder has in other files than the one that is installed, by project."""
     files = (*folder.glob("requirements*.txt"), *folder.glob("requirements/*.txt"))
     lines = (line.partition("#")[0].strip() for each in sorted(files, reverse=True) for line in _lines(each))
-    return {_project(each): each for each in lines if ";" not in each}
+    return {_project(each): each for each in lines if each[:1].isalpha() and ";" not in each}
 
 
 def _lines(file: Path) -> list[str]:
