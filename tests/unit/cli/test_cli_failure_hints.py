@@ -7,8 +7,9 @@ from datetime import date, timedelta
 
 import pytest
 
+from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running import failure_hints, proposed_day
-from mxnet_operator.cli.running.failure_hints import FolderScript, failure_hint
+from mxnet_operator.cli.running.failure_hints import FolderScript, failure_hint, refuse_what_must_fail
 from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.removals import REMOVALS, removal_in
 from mxnet_operator.cli.running.script import Script
@@ -49,6 +50,10 @@ REMOVED = {
     "ImportError: \n`load_boston` has been removed from scikit-learn since version 1.2.": (
         "scikit-learn 1.2 removed",
         "--as-of 2022-11",
+    ),
+    "ImportError: cannot import name 'autograd' from 'mxnet.gluon' (/i/__init__.py)": (
+        "MXNet 0.12 removed mxnet.gluon.autograd",
+        "--as-of 2017-09",
     ),
     "ValueError: Object arrays cannot be loaded when allow_pickle=False": ("NumPy 1.16.3", "--as-of 2019-03"),
     "AttributeError: module 'numpy' has no attribute 'asscalar'": ("NumPy 1.23 removed", "--as-of 2022-05"),
@@ -193,6 +198,17 @@ def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_m
     )
 
 
+def test_modules_in_a_folder_that_the_script_adds_to_its_path_are_read_too(folder):
+    (folder / "train.py").write_text(
+        "import sys, os, cv2\nsys.path.append(os.path.join(os.path.dirname(__file__), 'common'))\nimport faces\n"
+    )
+    (folder / "common").mkdir()
+    (folder / "common" / "faces.py").write_text("import skimage, attr\n")
+    (folder / "common" / "attr.py").touch()
+    said = hint("ModuleNotFoundError: No module named 'cv2'")
+    assert said.endswith(ASKED.format("--pip opencv-python-headless --pip scikit-image"))
+
+
 def test_a_project_that_is_not_known_is_not_proposed(folder):
     said = hint("ModuleNotFoundError: No module named 'unknown.part'")
     assert said == ("unknown.part isn't in the image, and the package that has it may have another name: --pip PACKAGE")
@@ -214,12 +230,16 @@ def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeyp
     assert beside == (
         f"{folder}/lib isn't beside the script, where Python looks: mxjob run scripts/main.py --env PYTHONPATH=."
     )
+    (folder / "scripts" / "main.py").write_text("import lib.one\n")
+    (folder / "lib" / "one.py").write_text("import cv2\n")
+    beside = hint(missing.format("lib"), words=["scripts/main.py"])
+    assert beside.endswith(": mxjob run scripts/main.py --env PYTHONPATH=. --pip opencv-python-headless")
     (folder.parent / "other").mkdir()
     monkeypatch.chdir(folder.parent / "other")
     outside = hint(missing.format("lib.one"), words=[str(folder / "scripts" / "main.py")])
     assert outside == (
         f"{folder}/lib/one.py isn't in the image, which has the files of {folder}/scripts:"
-        f" cd {folder}; mxjob run scripts/main.py --env PYTHONPATH=."
+        " mxjob run scripts/main.py --mount ../project:/modules:ro --env PYTHONPATH=/modules"
     )
 
 
@@ -231,7 +251,7 @@ GPU = (
 )
 
 
-def test_what_needs_no_other_environment_is_answered_too(folder):
+def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
     for message in GPU:
         assert ASKED.format("--gpus-per-worker 1") in hint(message), message
     with_gpu = job(resources={"limits": {"nvidia.com/gpu": 1}})
@@ -247,6 +267,11 @@ def test_what_needs_no_other_environment_is_answered_too(folder):
     assert hint("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>").startswith(
         "the download failed: "
     )
+    monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--mount", "./data:data"])
+    assert hint("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>").endswith(
+        "where the script looks: --mount FOLDER:PATH"
+    )
+    monkeypatch.setattr(sys, "argv", COMMAND)
     onnx = hint("ImportError: Onnx and protobuf need to be installed. Instructions to install")
     assert onnx.endswith(ASKED.format("--pip 'onnx<1.15'"))
 
@@ -271,12 +296,13 @@ def test_one_hint_for_an_old_folder_has_the_day_and_all_packages(folder, monkeyp
     assert "--python 2.7 --as-of 2018-04-10" in of_python_2
     assert "--pip pandas" in of_python_2
     unknown = hint("ValueError: kth(=-10) out of bounds (10)")
-    assert unknown.startswith(
-        "the last commit of this folder is of 2018-04-10; with MXNet and the packages of that day:"
-    )
+    assert unknown.startswith("the last commit of this folder is old; with MXNet and the packages of 2018-04-10: ")
     assert "--as-of 2018-04-10" in unknown
     assert "--pip pandas" in unknown
     assert hint("usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --lr") == ""
+    (folder / "requirements.txt").write_text("mxnet-mkl == 1.3.0b1\n")
+    assert "--as-of" not in hint("ModuleNotFoundError: No module named 'pandas'")
+    (folder / "requirements.txt").unlink()
     monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--mxnet", "1.1.0"])
     assert hint("ValueError: kth(=-10) out of bounds (10)") == ""
 
@@ -294,14 +320,79 @@ def test_folders_beside_the_script_s_own_are_named_with_their_mounts(folder, mon
     assert hint(missing) == ""
 
 
-def test_a_command_in_the_parent_folder_keeps_the_arguments(folder, monkeypatch):
+def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monkeypatch):
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
+    (folder / "train.py").write_text("import pandas\nfrom tqdm import tqdm, notebook\nimport mxnet as mx\n")
+    missing, packages = "ModuleNotFoundError: No module named 'pandas'", "--pip pandas --pip ipywidgets --pip tqdm"
+    assert hint(missing).endswith(ASKED.format(f"{packages} --as-of 2018-04-10"))
+    (folder / "util.py").write_text("from mxnet import gluon, npx\n")
+    (folder / "train.py").write_text("import pandas, util\nfrom tqdm import tqdm, notebook\n")
+    assert hint(missing).endswith(ASKED.format(f"{packages} --as-of 2020-02-21"))
+
+
+def test_a_hint_at_anything_else_mounts_the_folders_beside_too(folder, monkeypatch):
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
+    (folder / "train.py").write_text("import pandas\nopen('../data/a.txt')\n")
+    (folder.parent / "data").mkdir()
+    mount = "--mount ../data:../data"
+    assert hint("ModuleNotFoundError: No module named 'pandas'").endswith(
+        ASKED.format(f"--pip pandas --as-of 2018-04-10 {mount}")
+    )
+    of_pandas = "AttributeError: 'DataFrame' object has no attribute 'ix'"
+    for message in (of_pandas, "ValueError: kth(=-10) out of bounds (10)"):
+        assert hint(message).endswith(ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")), message
+    assert hint("FileNotFoundError: File b'../data/a.txt' does not exist").endswith(ASKED.format(mount))
+
+
+def test_the_module_of_python_m_is_read_as_a_script_is(folder, monkeypatch):
+    (folder / "tool").mkdir()
+    (folder / "tool" / "train.py").write_text("from . import data\nimport tool.arguments\nopen('../data')\n")
+    (folder / "tool" / "data.py").write_text("import pandas\n")
+    (folder / "tool" / "arguments.py").write_text("import yaml\n")
+    (folder / "data").mkdir()  # not beside the current folder, where the module runs
+    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "--", "python", "-m", "tool.train"])
+    said = hint("ModuleNotFoundError: No module named 'pandas'", words=["python", "-m", "tool.train"])
+    assert said.endswith(": mxjob run --pip pandas --pip PyYAML -- python -m tool.train")
+    (folder / "tool" / "train.py").write_text("import tool.data\n")
+    (folder / "tool" / "data.py").write_text("print 'old'\n")
+    with pytest.raises(CommandError, match=r"the script is Python 2: mxjob run --python 2\.7 -- python -m tool\.train"):
+        refuse_what_must_fail(Script.of(["python", "-m", "tool.train"]), needs_driver=False)
+
+
+def test_another_file_of_requirements_names_the_package_and_its_version(folder):
+    (folder / "requirements").mkdir()
+    (folder / "requirements" / "all.txt").write_text("-r base.txt\nsacrebleu==1.4.14 # old\nown_name>=2\n\n")
+    (folder / "train.py").write_text("import sacrebleu, own_name\n")
+    assert hint("ModuleNotFoundError: No module named 'own_name'").endswith(
+        ASKED.format("--pip 'own_name>=2' --pip sacrebleu==1.4.14")
+    )
+    assert hint("ModuleNotFoundError: No module named 'sacrebleu'").endswith(ASKED.format("--pip sacrebleu==1.4.14"))
+
+
+def test_a_missing_package_of_a_script_that_calls_xrange_is_answered_with_python_2_as_well(folder):
+    missing = "ModuleNotFoundError: No module named 'yaml'"
+    old = "import yaml\nfor i in xrange(3):\n    pass\n"
+    (folder / "train.py").write_text(old)
+    assert hint(missing).endswith(ASKED.format("--pip PyYAML --python 2.7"))
+    assert hint("ImportError: cannot import name 'imread' from 'scipy.misc'").endswith(
+        ASKED.format("--python 2.7 --pip pillow --pip PyYAML")
+    )
+    for both in ("xrange = range\n", "from six.moves import xrange\n", "from past.builtins import *\n"):
+        (folder / "train.py").write_text(both + old)
+        assert "2.7" not in hint(missing), both
+
+
+def test_a_module_of_the_parent_folder_is_mounted_and_the_command_kept(folder, monkeypatch):
     (folder / "transforms.py").touch()
     (folder / "sub").mkdir()
-    (folder / "sub" / "main.py").touch()
+    (folder / "sub" / "main.py").write_text(
+        "try:\n    import librosa\nexcept ImportError:\n    raise ImportError('pip install librosa')\n"
+    )
     monkeypatch.chdir(folder / "sub")
     monkeypatch.setattr(sys, "argv", ["mxjob", "run", "main.py", "--workers", "2", "--", "--epochs", "2"])
     said = hint("ModuleNotFoundError: No module named 'transforms'", words=["main.py"])
-    assert said.endswith(f"cd {folder}; mxjob run sub/main.py --workers 2 --env PYTHONPATH=. -- --epochs 2")
+    again = "mxjob run main.py --workers 2 --mount ..:/modules:ro --env PYTHONPATH=/modules --pip librosa -- --epochs 2"
+    assert said.endswith(f": {again}")
 
 
 def test_no_day_before_the_first_usable_mxnet_or_without_its_python_is_proposed(tmp_path, monkeypatch):
@@ -311,7 +402,10 @@ def test_no_day_before_the_first_usable_mxnet_or_without_its_python_is_proposed(
         monkeypatch.setattr("mxnet_operator.local.images.environment.installed_interpreter", have)
         return proposed_day.runnable_day(tmp_path)
 
-    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2017, 12, 4)
+    monkeypatch.setattr(sys, "argv", ["mxjob", "run", "train.py"])
+    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2017, 8, 31)
+    monkeypatch.setattr(sys, "argv", COMMAND)
+    assert proposes(date(2016, 5, 1), {"3.6"}) == date(2018, 2, 20)
     assert proposes(OLD, {"3.6"}) == OLD
     assert proposes(OLD, {"3.11"}) is None
     assert proposes(date(2021, 5, 1), set()) == date(2021, 5, 1)  # uv downloads Python 3.8

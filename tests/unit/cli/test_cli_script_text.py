@@ -67,7 +67,7 @@ def script(tmp_path):
             path = tmp_path.joinpath(*f"{name}.py".split("__"))
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)
-        return certain_failure(tmp_path, tmp_path / "train.py")
+        return certain_failure(tmp_path, tmp_path / "train.py", [tmp_path])
 
     return write
 

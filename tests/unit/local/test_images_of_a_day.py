@@ -50,11 +50,16 @@ def test_workers_with_gpus_get_the_newest_cuda_of_the_release_or_the_pinned_one(
     assert chosen("2019-12-01", gpus=True).name == "mxjob/mxnet:1.5.1-cu101-py3.7-2019-12-01"
     pinned = chosen(requirement="mxnet-cu90==1.5.0", gpus=True)
     assert pinned.requirements[0] == "mxnet-cu90==1.5.0.*"
+    assert "setuptools" in pinned.requirements  # as every Python of then had it
     assert "nvidia-cudnn-cu11<9" in chosen("2022", gpus=True).requirements
     hidden = day_options(date(2019, 12, 1), ["mxnet-cu90", "numpy"])
     assert hidden[:2] == ["--exclude-newer", "2019-12-02T00:00:00Z"]
     pairs = [*zip(hidden[2::2], (each.partition("=")[0] for each in hidden[3::2]), strict=True)]
     assert pairs == [("--exclude-newer-package", name) for name in ("setuptools", "mxnet-cu90")]
+    assert [*day_options(date(2020, 2, 28), []), *day_options(date(2020, 2, 29), [])][3::4] == [
+        "setuptools=2020-02-29",
+        "setuptools=2021-07-01",
+    ]
     assert "setuptools" not in " ".join(day_options(date(2021, 7, 2), []))
 
 

@@ -26,7 +26,7 @@ _LIBGFORTRAN: Final = (
     "RUN ln -s /usr/local/lib/python*/site-packages/numpy/.libs/libgfortran-*.so.3.0.0"
     " /usr/lib/x86_64-linux-gnu/libgfortran.so.3"
 )
-"""MXNet 0.12 needs it, and Debian has a newer one."""
+"""MXNet 0.12 and 1.0.0 need it, and Debian has a newer one."""
 
 
 def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[str], base: str | None) -> bool:
@@ -109,7 +109,7 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[s
         "WORKDIR /workspace",
         f"COPY {_LOCK} .",
         f"RUN pip install --no-cache-dir --require-hashes -r {_LOCK}",
-        *((_LIBGFORTRAN,) if image.mxnet.startswith("0.12.") else ()),
+        *((_LIBGFORTRAN,) if image.mxnet.startswith(("0.12.", "1.0.0")) else ()),
         *(_CUDA if image.cuda else ('RUN python -c "import mxnet"',)),
     ]
 

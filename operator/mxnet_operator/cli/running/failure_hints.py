@@ -4,8 +4,9 @@ import ctypes
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +18,10 @@ from mxnet_operator.cli.running.removals import PYTHON_2, Removal, removal_in
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.script_text import (
     certain_failure,
-    imported_packages,
+    imported_names,
     named_beside,
     names_distributed_kvstore,
+    names_python_2,
 )
 
 _OF_A_DAY: Final = ("--as-of", "--python", "--mxnet")
@@ -28,8 +30,14 @@ _IN_THE_IMAGE: Final = frozenset({"scikit-learn"})
 _NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
 _SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not found": "ipywidgets"}
 """What a package says where another one lacks, and the name under which that is imported."""
-_NO_FILE: Final = re.compile(r"No such file or directory|cannot open|fail(?:ed)? to open|not found", re.IGNORECASE)
+_NO_FILE: Final = re.compile(
+    r"No such file or directory|does not exist|cannot open|fail(?:ed)? to open|not found", re.IGNORECASE
+)
+_MODULES: Final = "/modules"
 _USAGE: Final = "usage: "
+_MXNET_PIN: Final = re.compile(r"\s*mxnet[\w-]*\s*==")
+_SINCE: Final = dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21))
+"""Modules of MXNet, and the day of the first release that has them; before it, scripts had a nightly build."""
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""
 _NO_CUDA: Final = re.compile(
@@ -57,7 +65,11 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
         CommandError: it is Python 2, imports what a package of the image removed, or needs a driver that lacks (2).
     """
     file = script.python_file
-    if file is not None and not is_given(*_OF_A_DAY) and (found := certain_failure(script.folder, file)) is not None:
+    if (
+        file is not None
+        and not is_given(*_OF_A_DAY)
+        and (found := certain_failure(script.folder, file, script.search_folders)) is not None
+    ):
         again = given_command(*_environment(found.removal, FolderScript(script)))
         raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
     if needs_driver and not _has_nvidia_driver():
@@ -114,17 +126,35 @@ def _removed(message: str, ran: FolderScript) -> str:
 
 def _environment(removal: Removal, ran: FolderScript) -> list[str]:
     """Return the options that bring back what was removed, with all else that the script will miss next."""
-    day = runnable_day(ran.script.folder, "2.7" if removal is PYTHON_2 else None)
-    options = [*removal.options(day)]
+    is_of_2 = removal is not PYTHON_2 and _is_python_2(ran)
+    day = _runnable_day(ran, "2.7" if removal is PYTHON_2 or is_of_2 else None)
+    options = [*PYTHON_2.options(day), *_pips(removal.packages)] if is_of_2 else [*removal.options(day)]
     there = {_project(each) for each in options}
     more = (each for each in _also_missing(ran) if _project(each) not in there)
-    return [*options, *(word for each in more for word in ("--pip", each))]
+    return [*options, *_pips(more), *_mounts(ran)]
 
 
 def _day(ran: FolderScript) -> list[str]:
-    """Return `--as-of` with the day of an old folder, unless a day, a Python or an MXNet is given."""
-    day = None if is_given(*_OF_A_DAY) else runnable_day(ran.script.folder)
+    """Return `--as-of` with the day of an old folder, and its Python 2, unless one of them or an MXNet is asked for."""
+    if is_given(*_OF_A_DAY) or any(_MXNET_PIN.match(each) for each in _lines(ran.script.folder / "requirements.txt")):
+        return []
+    if _is_python_2(ran):
+        return [*PYTHON_2.options(_runnable_day(ran, "2.7"))]
+    day = _runnable_day(ran)
     return [] if day is None else ["--as-of", str(day)]
+
+
+def _runnable_day(ran: FolderScript, python: str | None = None) -> date | None:
+    file = ran.script.python_file
+    names = imported_names(file, ran.script.search_folders) if file is not None else ()
+    return runnable_day(
+        ran.script.folder, python, max((_SINCE[each] for each in names if each in _SINCE), default=None)
+    )
+
+
+def _is_python_2(ran: FolderScript) -> bool:
+    file = ran.script.python_file
+    return file is not None and names_python_2(file, ran.script.search_folders)
 
 
 def _of_its_day(message: str, ran: FolderScript) -> str:
@@ -132,17 +162,25 @@ def _of_its_day(message: str, ran: FolderScript) -> str:
     options = _day(ran)
     if not options or _USAGE in message:
         return ""
-    again = given_command(*options, *(word for each in _also_missing(ran) for word in ("--pip", each)))
-    return f"the last commit of this folder is of {options[-1]}; with MXNet and the packages of that day: {again}"
+    again = given_command(*options, *_pips(_also_missing(ran)), *_mounts(ran))
+    return f"the last commit of this folder is old; with MXNet and the packages of {options[-1]}: {again}"
 
 
 def _beside(message: str, ran: FolderScript) -> str:
     """Return a hint at the folders beside the script's own that it reads, and the image doesn't have."""
-    if ran.script.python_file is None or not _NO_FILE.search(message):
-        return ""
-    found = [each for each in named_beside(ran.script.python_file) if not is_mounted(each)]
-    mounts = [word for each in found for word in ("--mount", f"{each}:{each}")]
-    return f"the image has the files of {ran.script.folder} only: {given_command(*mounts)}" if found else ""
+    mounts = _mounts(ran) if _NO_FILE.search(message) else []
+    return f"the image has the files of {ran.script.folder} only: {given_command(*mounts)}" if mounts else ""
+
+
+def _mounts(ran: FolderScript) -> list[str]:
+    """Return a `--mount` for each folder beside the script's own that it names and no option mounts yet."""
+    file = ran.script.python_file
+    found = [] if file is None else [each for each in named_beside(file, ran.script.folder) if not is_mounted(each)]
+    return [word for each in found for word in ("--mount", f"{each}:{each}")]
+
+
+def _pips(projects: Iterable[str]) -> list[str]:
+    return [word for each in projects for word in ("--pip", each)]
 
 
 def _missing(message: str, ran: FolderScript) -> str:
@@ -151,27 +189,41 @@ def _missing(message: str, ran: FolderScript) -> str:
     top = name.partition(".")[0]
     if not top:
         return ""
-    if hint := _in_a_folder(name, ran.script):
+    if hint := _in_a_folder(name, ran):
         return hint
-    if top not in PROJECTS:
+    listed = _listed(ran.script.folder)
+    project = PROJECTS.get(top, top)
+    if top not in PROJECTS and _project(top) not in listed:
         return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
     day = _day(ran)
-    projects = [PROJECTS[top], *_also_missing(ran, top)]
-    if day and day[-1] < _HEADLESS_SINCE:
+    projects = [listed.get(_project(project), project), *_also_missing(ran, top)]
+    if "--as-of" in day and day[-1] < _HEADLESS_SINCE:
         projects = [each.removesuffix("-headless") for each in projects]
-    options = [word for each in projects for word in ("--pip", each)]
-    return f"{top} isn't in the image: {given_command(*options, *day)}"
+    return f"{top} isn't in the image: {given_command(*_pips(projects), *day, *_mounts(ran))}"
 
 
 def _also_missing(ran: FolderScript, top: str = "") -> list[str]:
     """Return the other projects that the script imports and neither the image nor a requirement names."""
-    if ran.script.python_file is None:
+    file = ran.script.python_file
+    if file is None:
         return []
-    requirements = ran.script.folder / "requirements.txt"
-    lines = requirements.read_text("utf-8-sig", "replace").splitlines() if requirements.is_file() else []
-    there = {_project(each) for each in (*ran.packages, *lines)} | _IN_THE_IMAGE
-    wanted = {PROJECTS[each] for each in imported_packages(ran.script.python_file) if each in PROJECTS and each != top}
-    return sorted(each for each in wanted - {PROJECTS.get(top)} if _project(each) not in there)
+    there = {_project(each) for each in (*ran.packages, *_lines(ran.script.folder / "requirements.txt"))}
+    parts = [each.split(".") for each in imported_names(file, ran.script.search_folders)]
+    modules = {".".join(each[:count]) for each in parts for count in (1, 2)} - {top}
+    wanted = {PROJECTS[each] for each in modules if each in PROJECTS} - {PROJECTS.get(top)}
+    listed = _listed(ran.script.folder)
+    return sorted(listed.get(_project(each), each) for each in wanted if _project(each) not in there | _IN_THE_IMAGE)
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """Return the requirements that the folder has in other files than the one that is installed, by project."""
+    files = (*folder.glob("requirements*.txt"), *folder.glob("requirements/*.txt"))
+    lines = (line.partition("#")[0].strip() for each in sorted(files, reverse=True) for line in _lines(each))
+    return {_project(each): each for each in lines if each[:1].isalpha() and ";" not in each}
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text("utf-8-sig", "replace").splitlines() if file.is_file() else []
 
 
 def _project(requirement: str) -> str:
@@ -179,24 +231,25 @@ def _project(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found[1].lower()) if found is not None else ""
 
 
-def _in_a_folder(module: str, script: Script) -> str:
+def _in_a_folder(module: str, ran: FolderScript) -> str:
     """Return a hint at a module of the user's that Python didn't find: not copied, or not where Python looks."""
+    script = ran.script
     if script.python_file is None:
         return ""
-    start, top = script.python_file.parent, module.partition(".")[0]
+    start, top = script.search_folders[0], module.partition(".")[0]
     if (here := _module_in(start, module)) is not None:
         return f"{here} isn't in the image: .dockerignore or .gitignore leaves it out, or its name, like checkpoints"
     if (here := _module_in(start, top)) is not None:
         return f"{here} has no {module.removeprefix(f'{top}.')}: is it another {top} than the script's?"
+    more = (*_pips(_also_missing(ran)), *_day(ran), *_mounts(ran))
     if (here := _module_in(script.folder, module)) is not None:
-        return f"{here} isn't beside the script, where Python looks: {given_command('--env', 'PYTHONPATH=.')}"
+        again = given_command("--env", "PYTHONPATH=.", *more)
+        return f"{here} isn't beside the script, where Python looks: {again}"
     for folder in (Path.cwd(), *script.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
-            given = shlex.split(given_command("--env", "PYTHONPATH=."))
-            path = os.path.relpath(script.python_file, folder)
-            run = shlex.join(path if Path(word).absolute() == script.python_file else word for word in given)
-            how = f"cd {shlex.quote(str(folder))}; {run}"
-            return f"{here} isn't in the image, which has the files of {script.folder}: {how}"
+            mount = f"{os.path.relpath(folder)}:{_MODULES}:ro"
+            again = given_command("--mount", mount, "--env", f"PYTHONPATH={_MODULES}", *more)
+            return f"{here} isn't in the image, which has the files of {script.folder}: {again}"
     return ""
 
 
@@ -231,7 +284,7 @@ def _download(message: str) -> str:
         return ""
     found = _URL.search(message)
     what = "" if found is None else f" of {found[3] or f'{found[1]}{found[2]}'}"
-    again = given_command("--mount", "./data:data")
+    again = "--mount FOLDER:PATH" if is_mounted("data") else given_command("--mount", "./data:data")
     return (
         f"the download{what} failed: get the files another way, and mount their folder where the script looks: {again}"
     )

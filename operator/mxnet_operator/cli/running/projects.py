@@ -1,4 +1,4 @@
-"""Projects of the package index by the name under which a script imports them.
+"""Projects of the package index by the name under which a script imports them, or a module that needs another one.
 
 Only what MXNet scripts import, each looked up in the project's own documentation: a guessed name may be a stranger's.
 """
@@ -41,6 +41,8 @@ PROJECTS: Final = {
     "onnx": "onnx<1.15",
     "pandas": "pandas",
     "PIL": "Pillow",
+    # setuptools 82 removed it.
+    "pkg_resources": "setuptools<82",
     "portalocker": "portalocker",
     "prettytable": "prettytable",
     "psutil": "psutil",
@@ -62,6 +64,7 @@ PROJECTS: Final = {
     "tensorboardX": "tensorboardX",
     "termcolor": "termcolor",
     "tqdm": "tqdm",
+    "tqdm.notebook": "ipywidgets",
     "yacs": "yacs",
     "yaml": "PyYAML",
     "zmq": "pyzmq",

@@ -5,9 +5,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
 
+from mxnet_operator.cli.running.given_command import is_given
+
 _RECENT_DAYS: Final = 365
-_FIRST: Final = date(2017, 12, 4)
-"""Day of MXNet 1.0, the first on the index of which several workers train on the local cluster."""
+_FIRST: Final = date(2017, 8, 31)
+"""Day from which MXNet 0.11 is on the index; 0.9 and 0.10 lack operators that scripts of their time import."""
+_FIRST_OF_WORKERS: Final = date(2018, 2, 20)
+"""Day of MXNet 1.1, the first of which several workers train on the local cluster, with an optimizer on the servers."""
 _SECONDS: Final = 10
 
 
@@ -25,8 +29,11 @@ def proposed_day(folder: Path) -> date | None:
     return day if (datetime.now(UTC).date() - day).days > _RECENT_DAYS else None
 
 
-def runnable_day(folder: Path, python: str | None = None) -> date | None:
-    """Return the proposed day, or the first one of MXNet's, if this machine has or can fetch the Python of that day."""
+def runnable_day(folder: Path, python: str | None = None, first: date | None = None) -> date | None:
+    """Return the proposed day, if this machine has or can fetch the Python of that day.
+
+    It is no day before `first`, or before that of the first MXNet.
+    """
     day = proposed_day(folder)
     if day is None:
         return None
@@ -34,7 +41,7 @@ def runnable_day(folder: Path, python: str | None = None) -> date | None:
     from mxnet_operator.local.images.environment import installed_interpreter  # noqa: PLC0415
     from mxnet_operator.local.images.uv_process import ImageError  # noqa: PLC0415
 
-    day = max(day, _FIRST)
+    day = max(day, first or day, _FIRST_OF_WORKERS if is_given("--workers") else _FIRST)
     try:
         choose(Wanted(day, python), None, lambda version: installed_interpreter(version) is not None)
     except ImageError:

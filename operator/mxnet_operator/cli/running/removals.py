@@ -1,6 +1,6 @@
 """What old scripts use and newer releases removed: the release, and the environment that still has it.
 
-MXNet itself is no row: 1.9.1 has every name that the public scripts of 2016 to 2022 use, `mx.rnn`,
+MXNet itself is hardly here: 1.9.1 has nearly every name that the public scripts of 2016 to 2022 use, `mx.rnn`,
 `mx.model.FeedForward` and `mx.symbol.Cast` among them. Nor is `np.int`: the image has numpy 1.23, and 1.24 removed it.
 """
 
@@ -115,6 +115,13 @@ REMOVALS: Final = (
         r"|TypeError: Population must be a sequence",
         what="removed an argument that this line has",
         python="3.10",
+    ),
+    Removal(
+        "MXNet 0.12",
+        date(2017, 10, 30),
+        "github.com/apache/mxnet/releases/tag/0.12.0",
+        "mxnet.gluon.autograd",
+        as_of="2017-09",
     ),
     Removal(
         "NumPy 1.13",

@@ -24,6 +24,8 @@ _WITH_VALUE: Final = frozenset({"-W", "-X", "-o", "-O", "+O"})
 """Options of Python and shells whose value is the next word."""
 _CODE: Final = re.compile(r"-[A-Za-z]*[cm]")
 """Options after which no script follows: Python's `-c` and `-m`, a shell's `-c` and `-lc`."""
+_MODULE: Final = 3
+"""Words of `python -m MODULE`."""
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 _SHOWN: Final = 5
 _READ: Final = 2**20
@@ -96,8 +98,24 @@ class Script:
 
     @property
     def python_file(self) -> Path | None:
-        """The script, if Python runs it."""
-        return self.file if self.command[0].startswith("python") else None
+        """The script, if Python runs it; of `python -m`, the module's file in the folder."""
+        if not self.command[0].startswith("python"):
+            return None
+        return self.file if self.file is not None else self._module
+
+    @property
+    def search_folders(self) -> list[Path]:
+        """Where the modules lie that the script imports: its own folder, and the one that is copied."""
+        return [self.folder] if self.file is None else [*dict.fromkeys((self.file.parent, self.folder))]
+
+    @property
+    def _module(self) -> Path | None:
+        if self.command[1:2] != ("-m",) or len(self.command) < _MODULE:
+            return None
+        path = self.folder.joinpath(*self.command[2].split("."))
+        return next(
+            (each for each in (path.with_name(f"{path.name}.py"), path / "__main__.py") if each.is_file()), None
+        )
 
     @property
     def warnings(self) -> list[str]:

@@ -4,7 +4,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,10 @@ _BESIDE: Final = re.compile(r"""['"](\.\./[\w.-]*\w)(?=[/'"])""")
 _IMPORT: Final = re.compile(
     r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
 )
+_ADDED_PATH: Final = re.compile(r"""\bsys\.path\.(?:append|insert)\(.*['"]([\w./-]+)['"]""")
+_OF_PYTHON_2: Final = frozenset({"xrange", "raw_input"})
+_FOR_BOTH: Final = re.compile(r"except NameError|version_info|\bPY[23]\b|\bxrange\s+as\b|import \*")
+"""What text has that runs in Python 2 and 3."""
 _DISTRIBUTED: Final = re.compile("dist|horovod|byteps|hvd", re.IGNORECASE)
 
 _SYNTAX: Final = (
@@ -52,13 +56,14 @@ class _Module:
     error: SyntaxError | None
 
 
-def certain_failure(folder: Path, script: Path) -> Failure | None:
+def certain_failure(folder: Path, script: Path, bases: Sequence[Path]) -> Failure | None:
     """Find a line that fails whenever the script runs; None where none is certain.
 
     Read are the script and what it imports of its folder at the top of files: not within `try`, `if` or a function.
+    Modules of the script lie in `bases`.
     """
-    for module in _modules(script):
-        if (found := _failure(module, script.parent)) is not None:
+    for module in _modules(script, bases):
+        if (found := _failure(module, bases)) is not None:
             removal, why, line = found
             text = module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
             name = module.path.relative_to(folder) if module.path.is_relative_to(folder) else module.path
@@ -66,19 +71,37 @@ def certain_failure(folder: Path, script: Path) -> Failure | None:
     return None
 
 
-def imported_packages(script: Path) -> set[str]:
-    """Return the packages that a script and its own modules import at the top of their files, its own modules not."""
-    bases = {
-        (name, module.path.parent) for module in _modules(script) for name, level, _ in _imported(module) if not level
+def imported_names(script: Path, bases: Sequence[Path]) -> set[str]:
+    """Return what a script and its own modules import at the top of their files, as `mxnet.gluon.nn`; not its own."""
+    modules = list(_modules(script, bases))
+    added = {path for module in modules for path in _added_paths(module)}
+    return {
+        name
+        for module in modules
+        for name, level, _ in _imported(module)
+        if not level and not any(_is_own(name, each) for each in {*bases, module.path.parent, *added})
     }
-    return {name.partition(".")[0] for name, base in bases if not (_is_own(name, script.parent) or _is_own(name, base))}
 
 
-def named_beside(script: Path) -> list[str]:
+def named_beside(script: Path, folder: Path) -> list[str]:
     """Return the folders beside the script's own that it and its modules name and that exist, such as `../data`."""
-    texts = ("\n".join(module.lines) for module in _modules(script))
+    texts = ("\n".join(module.lines) for module in _modules(script, [script.parent, folder]))
     named = {match[1] for text in texts for match in _BESIDE.finditer(text)}
-    return sorted(each for each in named if (script.parent / each).is_dir())
+    return sorted(each for each in named if (folder / each).is_dir())
+
+
+def names_python_2(script: Path, bases: Sequence[Path]) -> bool:
+    """Whether the script or a module of its folder calls `xrange` or `raw_input`, and nothing defines them."""
+    return any(_calls_python_2(module) for module in _modules(script, bases))
+
+
+def _calls_python_2(module: _Module) -> bool:
+    if module.tree is None or any(_FOR_BOTH.search(line) for line in module.lines):
+        return False
+    nodes = list(ast.walk(module.tree))
+    called = {each.func.id for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
+    defined = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return bool(called & _OF_PYTHON_2 - defined - {name.rpartition(".")[2] for name, _, _ in _imported(module)})
 
 
 def names_distributed_kvstore(folder: Path, words: str) -> bool:
@@ -102,20 +125,26 @@ def _texts(folder: Path) -> Iterator[Path]:
         yield from (Path(at, name) for name in files if name.endswith(_TEXTS))
 
 
-def _modules(script: Path) -> Iterator[_Module]:
+def _modules(script: Path, starts: Sequence[Path]) -> Iterator[_Module]:
     """Yield the script and the modules of its folder that it imports, each once."""
-    left, seen = [script], {script}
+    left, seen, added = [script], {script}, list[Path]()
     while left and len(seen) <= _MOST_FILES:
         module = _read(left.pop(0))
         if module is None:
             continue
         yield module
+        added += _added_paths(module)
         for name, level, _ in _imported(module):
-            base = script.parent if level == 0 else module.path.parents[level - 1]
-            for path in _own(name, base) or _own(name, module.path.parent):
+            bases = [module.path.parents[level - 1]] if level else [*starts, module.path.parent, *added]
+            for path in next(filter(None, (_own(name, each) for each in bases)), ()):
                 if path not in seen:
                     seen.add(path)
                     left.append(path)
+
+
+def _added_paths(module: _Module) -> list[Path]:
+    """Return the folders that a file adds to `sys.path`, as `os.path.join(here, "common")`."""
+    return [module.path.parent / match[1] for line in module.lines if (match := _ADDED_PATH.search(line))]
 
 
 def _read(path: Path) -> _Module | None:
@@ -147,12 +176,21 @@ def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
                 names = match["names"].split(",") if match["names"] else [match["of"]]
                 yield from ((name.split()[0], 0, number) for name in names if name.strip())
         return
-    for node in module.tree.body:
+    for node in _certain(module.tree.body):
         if isinstance(node, ast.Import):
             yield from ((each.name, 0, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             prefix = f"{node.module}." if node.module else ""
             yield from ((f"{prefix}{each.name}", node.level, node.lineno) for each in node.names)
+
+
+def _certain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a file that must succeed: of a `try`, those whose failure is raised in other words."""
+    for node in body:
+        if not isinstance(node, ast.Try):
+            yield node
+        elif all(isinstance(each.body[-1], ast.Raise) for each in node.handlers):
+            yield from node.body
 
 
 def _own(name: str, base: Path) -> list[Path]:
@@ -167,11 +205,11 @@ def _own(name: str, base: Path) -> list[Path]:
     return found
 
 
-def _failure(module: _Module, base: Path) -> tuple[Removal, str, int] | None:
+def _failure(module: _Module, bases: Sequence[Path]) -> tuple[Removal, str, int] | None:
     if module.error is not None:
         return _syntax(module.error)
     for name, level, line in _imported(module):
-        if level == 0 and not _is_own(name, base) and (found := removal_of(name)) is not None:
+        if level == 0 and not any(_is_own(name, each) for each in bases) and (found := removal_of(name)) is not None:
             return *found, line
     for each in ast.walk(module.tree) if module.tree is not None else ():
         if isinstance(each, ast.Expr) and _prints_to_file(each.value):

@@ -75,8 +75,8 @@ _EARLY: Final = timedelta(days=100)
 _FETCHED: Final = ("3.8", "3.9", "3.10", "3.11")
 """Pythons that uv downloads where the machine has none."""
 
-_SETUPTOOLS: Final = date(2021, 7, 1)
-"""Day of a setuptools that builds packages of any year; 58 dropped `use_2to3`."""
+_SETUPTOOLS: Final = (date(2020, 2, 29), date(2021, 7, 1))
+"""Days of a setuptools that builds packages of years before: 46 dropped `Feature`, 58 `use_2to3`."""
 _BESIDE: Final = ("scipy", "scikit-learn", "requests", "graphviz")
 ONLY_BINARY: Final = ("mxnet", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose newest version without a wheel is passed over: building them takes compilers and minutes."""
@@ -219,7 +219,9 @@ class DayImage:
         package = f"mxnet-{self.cuda}" if self.cuda else "mxnet"
         numpy = _release(self.mxnet).numpy
         cuda = _CUDA_11 if self.cuda.startswith("cu11") else ()
-        return (f"{package}=={self.mxnet}.*", *([f"numpy{numpy}"] if numpy else []), *_BESIDE, *cuda)
+        bounded = [f"numpy{numpy}"] if numpy else []
+        tools = [] if self.python == "2.7" else ["setuptools"]  # Pythons of then brought it: librosa 0.6 imports it
+        return (f"{package}=={self.mxnet}.*", *bounded, *tools, *_BESIDE, *cuda)
 
     @classmethod
     def parse(cls, name: str) -> "DayImage | None":
@@ -279,8 +281,8 @@ def day_options(day: date, packages: Sequence[str]) -> list[str]:
     with a setuptools of 2019 or later.
     """
     hidden = ["--exclude-newer", f"{day + timedelta(days=1)}T00:00:00Z"]
-    if day < _SETUPTOOLS:
-        hidden += ["--exclude-newer-package", f"setuptools={_SETUPTOOLS}"]
+    if later := [each for each in _SETUPTOOLS if day < each]:
+        hidden += ["--exclude-newer-package", f"setuptools={later[0]}"]
     for name in sorted(packages):
         if name.startswith(("mxnet-cu", "nvidia-")):
             hidden += ["--exclude-newer-package", f"{name}={datetime.now(UTC).date()}"]

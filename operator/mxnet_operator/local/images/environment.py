@@ -98,7 +98,7 @@ class Environment:
         self._failure = ""
 
     def library_path(self) -> str:
-        """LD_LIBRARY_PATH with the folders of CUDA's libraries in NVIDIA's wheels, and of MXNet 0.12's libgfortran.
+        """LD_LIBRARY_PATH with the folders of CUDA's libraries in NVIDIA's wheels, and of an old MXNet's libgfortran.
 
         PyTorch and TensorFlow find these libraries by themselves, MXNet doesn't.
         """
@@ -173,8 +173,9 @@ class Environment:
             raise build_error("The image's packages can't be installed", ended, self.root.parent)
 
     def _lend_libgfortran(self) -> None:
-        """Give MXNet 0.12 the libgfortran.so.3 of numpy's wheel: today's systems have a newer one."""
-        if any(name.startswith("mxnet") and version.startswith("0.12.") for name, version in self.lock.pins.items()):
+        """Give MXNet 0.12 and 1.0 the libgfortran.so.3 of numpy's wheel: today's systems have a newer one."""
+        old = ("0.12.", "1.0.0")
+        if any(name.startswith("mxnet") and version.startswith(old) for name, version in self.lock.pins.items()):
             for library in self.root.glob(f"venv/lib/python*/site-packages/{_NUMPYS_LIBGFORTRAN}"):
                 (self.root / "lib").mkdir()
                 (self.root / "lib" / "libgfortran.so.3").symlink_to(library)
