@@ -18,7 +18,7 @@ from mxnet_operator.local.images.environment import MARK
 from mxnet_operator.local.images.store import KEPT_SNAPSHOTS
 
 SLEEP = "import time; open('model', 'w').close(); print('asleep', flush=True); time.sleep(1000)"
-HOUR = 3600
+HOUR = 3601
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def snapshot(store, folder, content, age=HOUR):
 def test_a_snapshot_stays_while_a_job_a_base_or_a_run_that_has_not_created_its_job_needs_it(store, tmp_path):
     used, base, new, old = (
         snapshot(store, tmp_path / "code", content, age)
-        for content, age in (("used", HOUR), ("base", HOUR), ("new", 60), ("old", HOUR))
+        for content, age in (("used", HOUR), ("base", HOUR), ("new", 3000), ("old", HOUR))
     )
     (tmp_path / "other").mkdir()
     store.add("team/other:1", tmp_path / "other", base.name)
@@ -95,7 +95,7 @@ def test_a_snapshot_stays_while_a_job_a_base_or_a_run_that_has_not_created_its_j
     shutil.copytree(old.folder, refused)
     os.utime(refused, (0, 0))
 
-    found = leftovers(files, store, Use(images=frozenset({used.name})), time.time())
+    found = leftovers(files, store, Use(images=frozenset({used.name})))
     delete(files, store, found)
 
     assert found.snapshots == (refused, old.folder)

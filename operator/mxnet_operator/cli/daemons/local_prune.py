@@ -18,8 +18,6 @@ from mxnet_operator.local.images import ImageError, ImageStore, normalised
 from mxnet_operator.readers.enumeration import first_names
 from mxnet_operator.readers.pods import ENDED
 
-_NEW_SECONDS: Final = 600.0
-"""Seconds for which a new snapshot is kept: `mxjob run` makes it before its job, which may wait for packages."""
 _SHOWN: Final = 5
 
 
@@ -91,8 +89,8 @@ def _reference(image: str) -> str:
         return image
 
 
-def leftovers(files: ClusterFiles, store: ImageStore, use: Use, now: float) -> Leftovers:
-    """Find what no unfinished job needs; `now` is Unix time in seconds."""
+def leftovers(files: ClusterFiles, store: ImageStore, use: Use) -> Leftovers:
+    """Find what no unfinished job needs."""
     uids = {pod["metadata"]["uid"] for pod in use.pods}
     of_jobs = [files.pods / pod["metadata"]["uid"] for job in use.ended for pod in pods_of(job, use.pods)]
     folders = sorted(files.pods.iterdir()) if files.pods.is_dir() else []
@@ -101,7 +99,7 @@ def leftovers(files: ClusterFiles, store: ImageStore, use: Use, now: float) -> L
         use.ended,
         tuple(folder for folder in of_jobs if folder.is_dir()),
         tuple(folder for folder in folders if folder.is_dir() and folder.name not in known),
-        tuple(each for each in store.unused_snapshots(use.images) if each.stat().st_mtime < now - _NEW_SECONDS),
+        tuple(store.unused_snapshots(use.images)),
         tuple(store.unused_environments(use.images)),
     )
 

@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import time
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -216,7 +215,7 @@ def prune(
         files = _files(home)
         if running_state(files) is None and (pid := lock_holder(files.lock)) is not None:
             raise CommandError(f"the local cluster is starting or stopping (pid {pid})", hint="try again in a moment")
-        found = local_prune.leftovers(files, store, local_prune.use_of(files), time.time())
+        found = local_prune.leftovers(files, store, local_prune.use_of(files))
         lines = found.lines()
         if not lines:
             say(f"nothing to delete in {home}")

@@ -5,6 +5,7 @@ import difflib
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,6 +122,8 @@ _PYTHON: Final = "3.11"
 _ANY: Final = Wanted()
 _LOCK_NAME: Final = "requirements.txt"
 _SNAPSHOT_PREFIX: Final = "run/"
+_BUILDING: Final = 3600.0
+"""Seconds that the environment of a new snapshot may take to build."""
 KEPT_SNAPSHOTS: Final = 20
 """Copies of folders that stay although no unfinished job has them: the same script again copies nothing."""
 
@@ -237,13 +240,17 @@ class ImageStore:
         return Image(reference, folder, own, tuple(packages))
 
     def unused_snapshots(self, in_use: Set[str], *, keep: int = 0) -> list[Path]:
-        """List the copies of `add_snapshot` that no image `in_use` has, but for the `keep` used last."""
+        """List the copies of `add_snapshot` that no image `in_use` has, but for the `keep` used last.
+
+        One that was used within the last hour stays: its environment may be building, for a job that is not made yet.
+        """
         entries = self._registry.read()
         needed = {*in_use, *(entry.base for entry in entries.values())}
         kept = {Path(entry.folder) for name, entry in entries.items() if name in needed}
         copies = [each for each in self._snapshots.glob("[!.]*") if each.is_dir()]
         copies.sort(key=_last_used)
-        return [each for each in copies[: max(0, len(copies) - keep)] if each not in kept]
+        old = (each for each in copies[: max(0, len(copies) - keep)] if _last_used(each) < time.time() - _BUILDING)
+        return [each for each in old if each not in kept]
 
     def drop_snapshots(self, folders: Collection[Path]) -> None:
         """Delete copies of `add_snapshot` with their images."""
