@@ -13,6 +13,7 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.reattach import STORE_KEY
 
 MANIFEST = {
     "apiVersion": "kubeflow.org/v1",
@@ -197,6 +198,7 @@ def test_a_finished_job_is_not_removed_by_a_try_that_was_given_up_on(waiting_wor
 def test_a_cleared_task_ends_the_job_that_another_try_held(waiting_world):
     ti, store = Try(), Store()
     _, _, job = begun(waiting_world, ti, store)
+    store.set(STORE_KEY, {**store.get(STORE_KEY), "waits_in": "trigger"})
     cleared = Try(run_id=ti.run_id, try_number=2, max_tries=1)
     _, _, new = begun(waiting_world, cleared, store)
     assert new["metadata"]["uid"] != job["metadata"]["uid"]

@@ -116,6 +116,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(world):
         ],
         "result": {"accuracy": 0.99},
         "files": [],
+        "training": None,
     }
     assert world.hook.get_job(ref(name)) is not None
 

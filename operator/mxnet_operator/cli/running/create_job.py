@@ -11,6 +11,7 @@ from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.local_files import is_local
 from mxnet_operator.cli.running.missing_claims import missing_claims
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
@@ -98,7 +99,8 @@ async def create_or_adopt(
         try:
             try:
                 namespace = _namespace(client, manifest, target)
-                claims = await missing_claims(client, manifest, namespace, objects)
+                is_here = is_local(client.server)  # elsewhere a runner has no right to look for claims
+                claims = await missing_claims(client, manifest, namespace, objects) if is_here else []
                 await _apply(client, [*objects, *claims], namespace)
                 return await _post(client, manifest, kind_of_job(manifest), namespace)
             except ApiError as error:
