@@ -26,13 +26,18 @@ async def succeeds_with(argo, name, job):
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
 
-async def test_a_poller_that_is_killed_finds_its_job_again(argo):
-    name = await argo.submit(one_training())
+async def succeeds_though_its_poller_is_killed(argo, workflow):
+    """Another poller takes the place of the killed one, and finds its job again."""
+    name = await argo.submit(workflow)
     job = await argo.job(name)
     first = await argo.poller(name)
     argo.kill(first)
     assert await argo.poller(name, other_than=first)
     await succeeds_with(argo, name, job)
+
+
+async def test_a_poller_that_is_killed_finds_its_job_again(argo):
+    await succeeds_though_its_poller_is_killed(argo, one_training())
 
 
 async def test_a_killed_poller_is_replaced_whatever_an_organisations_template_defaults_say(argo):
@@ -40,12 +45,7 @@ async def test_a_killed_poller_is_replaced_whatever_an_organisations_template_de
     made["spec"]["templateDefaults"] = {
         "retryStrategy": {"limit": 1, "retryPolicy": "OnError", "backoff": {"duration": "1m", "maxDuration": "1s"}}
     }
-    name = await argo.submit(made)
-    job = await argo.job(name)
-    first = await argo.poller(name)
-    argo.kill(first)
-    assert await argo.poller(name, other_than=first)
-    await succeeds_with(argo, name, job)
+    await succeeds_though_its_poller_is_killed(argo, made)
 
 
 async def test_a_step_waits_for_a_quota(argo):

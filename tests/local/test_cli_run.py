@@ -23,16 +23,6 @@ from mxnet_operator.api.conditions import job_state
 SLEEP = "import time; print('asleep'); time.sleep(1000)"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(manifest):
-        path = tmp_path / "job.json"
-        path.write_text(json.dumps(manifest))
-        return str(path)
-
-    return write
-
-
 def test_a_job_that_succeeds_exits_with_0_its_log_on_stdout_and_its_progress_on_stderr(local_cluster):
     manifest = worker_job("run-good", "print('Epoch[0] Validation-accuracy=0.5'); print('[red]done[/]')")
 
@@ -49,8 +39,10 @@ def test_a_job_that_succeeds_exits_with_0_its_log_on_stdout_and_its_progress_on_
 
 
 @pytest.mark.exhaustive
-def test_a_terminal_shows_every_replica_with_its_state_below_the_log(local_cluster, write, monkeypatch):
-    manifest = write(worker_job("run-seen", "import time; print('oh', flush=True); time.sleep(5); raise SystemExit(7)"))
+def test_a_terminal_shows_every_replica_with_its_state_below_the_log(local_cluster, manifest_file, monkeypatch):
+    manifest = manifest_file(
+        worker_job("run-seen", "import time; print('oh', flush=True); time.sleep(5); raise SystemExit(7)")
+    )
 
     monkeypatch.setitem(local_cluster.environment, "TERM", "xterm-256color")
     code, seen = on_terminal(local_cluster, "run", "-f", manifest)
@@ -78,9 +70,9 @@ def on_terminal(cluster, *args):
     return process.returncode, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", drawn.decode())
 
 
-def test_a_job_that_fails_exits_with_1_and_the_words_of_its_condition(local_cluster, write):
+def test_a_job_that_fails_exits_with_1_and_the_words_of_its_condition(local_cluster, manifest_file):
     done = local_cluster.mxjob(
-        "run", "-f", write(worker_job("run-bad", "print('oh'); raise SystemExit(7)")), "--no-logs"
+        "run", "-f", manifest_file(worker_job("run-bad", "print('oh'); raise SystemExit(7)")), "--no-logs"
     )
 
     assert done.returncode == 1
@@ -90,9 +82,9 @@ def test_a_job_that_fails_exits_with_1_and_the_words_of_its_condition(local_clus
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, write, number, code):
+def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, manifest_file, number, code):
     name = f"run-interrupted-{code}"
-    with local_cluster.start_mxjob("run", "-f", write(worker_job(name, SLEEP))) as run:
+    with local_cluster.start_mxjob("run", "-f", manifest_file(worker_job(name, SLEEP))) as run:
         assert run.stdout.readline() == "asleep\n"
         for _ in range(2):  # as timeout(1) does: to its child, then to the child's group
             run.send_signal(number)
@@ -105,8 +97,8 @@ def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, 
     assert local_cluster.get("pod", f"{name}-worker-0") is None
 
 
-def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, write):
-    manifest = write(worker_job("run-kept", SLEEP))
+def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, manifest_file):
+    manifest = manifest_file(worker_job("run-kept", SLEEP))
     with local_cluster.start_mxjob("run", "-f", manifest, "--on-interrupt", "keep") as run:
         assert run.stdout.readline() == "asleep\n"
         run.send_signal(signal.SIGINT)
@@ -118,10 +110,10 @@ def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, writ
     local_cluster.delete("mxjob", "run-kept")
 
 
-def test_a_second_interrupt_leaves_at_once(local_cluster, write):
+def test_a_second_interrupt_leaves_at_once(local_cluster, manifest_file):
     manifest = worker_job("run-stuck", SLEEP)
     manifest["metadata"]["finalizers"] = ["example.com/stay"]
-    with local_cluster.start_mxjob("run", "-f", write(manifest)) as run:
+    with local_cluster.start_mxjob("run", "-f", manifest_file(manifest)) as run:
         assert run.stdout.readline() == "asleep\n"
         run.send_signal(signal.SIGINT)
         assert any("waiting until it is gone" in line for line in iter(run.stderr.readline, ""))
@@ -134,8 +126,8 @@ def test_a_second_interrupt_leaves_at_once(local_cluster, write):
     eventually(lambda: local_cluster.get("mxjob", "run-stuck") is None)
 
 
-def test_a_job_that_somebody_else_deletes_exits_with_1(local_cluster, write):
-    with local_cluster.start_mxjob("run", "-f", write(worker_job("run-deleted", SLEEP))) as run:
+def test_a_job_that_somebody_else_deletes_exits_with_1(local_cluster, manifest_file):
+    with local_cluster.start_mxjob("run", "-f", manifest_file(worker_job("run-deleted", SLEEP))) as run:
         assert run.stdout.readline() == "asleep\n"
         local_cluster.delete("mxjob", "run-deleted")
         _, said = run.communicate(timeout=SECONDS)
@@ -144,11 +136,11 @@ def test_a_job_that_somebody_else_deletes_exits_with_1(local_cluster, write):
     assert said.endswith("job run-deleted was deleted by somebody else before it finished\n")
 
 
-def test_a_name_that_is_taken_is_refused_with_what_to_do(local_cluster, write):
+def test_a_name_that_is_taken_is_refused_with_what_to_do(local_cluster, manifest_file):
     manifest = worker_job("run-twice", "pass")
     local_cluster.create(manifest)
 
-    done = local_cluster.mxjob("run", "-f", write(manifest))
+    done = local_cluster.mxjob("run", "-f", manifest_file(manifest))
 
     assert done.returncode == 3
     assert done.stderr.splitlines()[0] == "error: job run-twice already exists in namespace default"
@@ -156,19 +148,19 @@ def test_a_name_that_is_taken_is_refused_with_what_to_do(local_cluster, write):
 
 
 @pytest.mark.exhaustive
-def test_a_generated_name_runs_again_and_again(local_cluster, write):
+def test_a_generated_name_runs_again_and_again(local_cluster, manifest_file):
     manifest = worker_job("", "pass")
     manifest["metadata"] = {"generateName": "run-again-"}
 
     for _ in range(2):
-        assert local_cluster.mxjob("run", "-f", write(manifest)).returncode == 0
+        assert local_cluster.mxjob("run", "-f", manifest_file(manifest)).returncode == 0
 
     names = [job["metadata"]["name"] for job in local_cluster.find("mxjobs")]
     assert len([name for name in names if name.startswith("run-again-")]) == 2
 
 
-def test_a_job_that_takes_too_long_exits_with_124(local_cluster, write):
-    done = local_cluster.mxjob("run", "-f", write(worker_job("run-late", SLEEP)), "--timeout", "1s")
+def test_a_job_that_takes_too_long_exits_with_124(local_cluster, manifest_file):
+    done = local_cluster.mxjob("run", "-f", manifest_file(worker_job("run-late", SLEEP)), "--timeout", "1s")
 
     assert done.returncode == 124
     assert "not finished after 1 s: deleting job run-late" in done.stderr
@@ -238,19 +230,19 @@ def test_what_can_not_be_created_beside_a_job_is_refused_before_anything_is(loca
     assert local_cluster.get("mxjob", "run-never") is None
 
 
-def test_a_namespace_that_is_not_there_is_a_refusal_of_the_server(local_cluster, write):
-    done = local_cluster.mxjob("run", "-f", write(worker_job("run-never", "pass")), "-n", "nope")
+def test_a_namespace_that_is_not_there_is_a_refusal_of_the_server(local_cluster, manifest_file):
+    done = local_cluster.mxjob("run", "-f", manifest_file(worker_job("run-never", "pass")), "-n", "nope")
 
     assert done.returncode == 3
     assert 'the API server rejected the request: namespaces "nope" not found' in done.stderr
 
 
-def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_cluster, write, tmp_path):
+def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_cluster, manifest_file, tmp_path):
     config = local_cluster.kubeconfig.read_text().replace(f":{local_cluster.state.port}", ":1")
     (tmp_path / "kubeconfig").write_text(config)
 
     done = local_cluster.mxjob(
-        "run", "-f", write(worker_job("run-never", "pass")), "--kubeconfig", str(tmp_path / "kubeconfig")
+        "run", "-f", manifest_file(worker_job("run-never", "pass")), "--kubeconfig", str(tmp_path / "kubeconfig")
     )
 
     assert done.returncode == 3
@@ -260,9 +252,9 @@ def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_clus
 
 
 @pytest.mark.exhaustive
-async def test_a_log_goes_on_after_the_server_was_away(local_cluster, write, tmp_path):
+async def test_a_log_goes_on_after_the_server_was_away(local_cluster, manifest_file, tmp_path):
     goes_on = tmp_path / "goes-on"
-    manifest = write(worker_job("run-outage", waits_for(goes_on)))
+    manifest = manifest_file(worker_job("run-outage", waits_for(goes_on)))
     async with Outage(f"https://127.0.0.1:{local_cluster.state.port}").served() as front:
         config = local_cluster.kubeconfig.read_text().replace(
             f"https://127.0.0.1:{local_cluster.state.port}", front.url

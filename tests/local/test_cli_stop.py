@@ -1,12 +1,10 @@
 """Jobs that run without the command that created them: --detach, Ctrl-C on a terminal, stop and rerun."""
 
 import contextlib
-import json
 import os
 import pty
 import re
 
-import pytest
 from cluster_fixtures import MXJOB
 from guarded_program import GuardedProgram
 from jobs import worker_job
@@ -17,24 +15,14 @@ from mxnet_operator.api.conditions import job_state
 SLEEP = "import sys, time; open('model', 'w').close(); print('asleep', sys.argv[1:]); time.sleep(1000)"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(manifest):
-        path = tmp_path / "job.json"
-        path.write_text(json.dumps(manifest))
-        return str(path)
-
-    return write
-
-
 def test_a_detached_job_is_followed_stopped_and_run_again_by_the_commands_that_are_printed(
-    local_cluster, write, tmp_path
+    local_cluster, manifest_file, tmp_path
 ):
     job = worker_job("left", SLEEP)
     job["metadata"]["labels"] = {"example.com/run": "1", "kueue.x-k8s.io/queue-name": ""}
     job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["args"] = ["--epochs", "3"]
 
-    begun = local_cluster.mxjob("run", "-f", write(job), "--detach")
+    begun = local_cluster.mxjob("run", "-f", manifest_file(job), "--detach")
 
     assert begun.returncode == 0, begun.stderr
     commands = [line.split("  ")[1].split()[1:] for line in begun.stderr.splitlines() if line.startswith("  mxjob ")]
@@ -73,8 +61,8 @@ def test_rerun_follows_the_new_job_and_exits_with_its_outcome(local_cluster):
     assert "no MXJob nope" in local_cluster.mxjob("stop", "nope").stderr
 
 
-def test_a_run_whose_job_is_stopped_says_so_and_exits_with_1(local_cluster, write):
-    with local_cluster.start_mxjob("run", "-f", write(worker_job("followed", SLEEP))) as run:
+def test_a_run_whose_job_is_stopped_says_so_and_exits_with_1(local_cluster, manifest_file):
+    with local_cluster.start_mxjob("run", "-f", manifest_file(worker_job("followed", SLEEP))) as run:
         assert run.stdout.readline() == "asleep []\n"
         assert local_cluster.mxjob("stop", "followed").returncode == 0
         _, said = run.communicate(timeout=SECONDS)
@@ -83,21 +71,21 @@ def test_a_run_whose_job_is_stopped_says_so_and_exits_with_1(local_cluster, writ
     assert said.endswith("Job followed has failed because it was stopped\n")
 
 
-def test_what_needs_the_end_of_a_job_is_refused_with_detach(local_cluster, write):
-    done = local_cluster.mxjob("run", "-f", write(worker_job("never", SLEEP)), "--detach", "--output", "out")
+def test_what_needs_the_end_of_a_job_is_refused_with_detach(local_cluster, manifest_file):
+    done = local_cluster.mxjob("run", "-f", manifest_file(worker_job("never", SLEEP)), "--detach", "--output", "out")
 
     assert done.returncode == 2
     assert "--detach returns before the job ends, and --output needs its end" in done.stderr
     assert local_cluster.get("mxjob", "never") is None
 
 
-def test_ctrl_c_on_a_terminal_asks_whether_to_keep_or_stop_the_job(local_cluster, write):
+def test_ctrl_c_on_a_terminal_asks_whether_to_keep_or_stop_the_job(local_cluster, manifest_file):
     kept = ("Running", "interrupted: job asked keeps running; follow it with: mxjob logs -f asked -n default\n")
     stopped = ("Failed", "job asked has ended: Failed; its logs and files stay until: mxjob delete asked -n default\n")
     deleted = (None, "job asked is gone\n")
     answers = {(b"what\n", b"k\n"): kept, (b"\n",): kept, (b"S\n",): stopped, (b"\x03",): deleted}
     for typed, (state, last) in answers.items():
-        code, seen = interrupted_on_a_terminal(local_cluster, write(worker_job("asked", SLEEP)), *typed)
+        code, seen = interrupted_on_a_terminal(local_cluster, manifest_file(worker_job("asked", SLEEP)), *typed)
 
         assert (code, seen.count("keep it running, or stop it? [K/s]")) == (130, len(typed)), seen
         assert seen.endswith(last), (typed, seen)

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,18 @@ def home() -> Iterator[LocalCluster]:
     """A home without a cluster."""
     with new_home() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def manifest_file(tmp_path: Path) -> Callable[[dict[str, Any]], str]:
+    """Function that writes a job's manifest to a file named after the job, and returns its path."""
+
+    def write(manifest: dict[str, Any]) -> str:
+        path = tmp_path / f"{manifest['metadata'].get('name')}.json"
+        path.write_text(json.dumps(manifest))
+        return str(path)
+
+    return write
 
 
 @pytest.fixture(scope="session")
