@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.running.given_command import given_command, is_given, is_mounted
+from mxnet_operator.cli.running.given_command import OF_A_DAY, given_command, is_given, is_mounted
 from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.proposed_day import runnable_day
 from mxnet_operator.cli.running.removals import PYTHON_2, Removal, removal_in
@@ -24,7 +24,6 @@ from mxnet_operator.cli.running.script_text import (
     names_python_2,
 )
 
-_OF_A_DAY: Final = ("--as-of", "--python", "--mxnet")
 _IN_THE_IMAGE: Final = frozenset({"scikit-learn"})
 """Projects of the table that the images of MXNet have."""
 _NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
@@ -67,7 +66,7 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
     file = script.python_file
     if (
         file is not None
-        and not is_given(*_OF_A_DAY)
+        and not is_given(*OF_A_DAY)
         and (found := certain_failure(script.folder, file, script.search_folders)) is not None
     ):
         again = given_command(*_environment(found.removal, FolderScript(script)))
@@ -94,7 +93,7 @@ def trains_alone(script: Script, job: Mapping[str, Any]) -> str:
     worker = specs.get("Worker") or {}
     if (worker.get("replicas") or 1) < 2 or "Scheduler" not in specs or script.file is None:
         return ""
-    environment = [str(each) for one in worker["template"]["spec"]["containers"] for each in one.get("env") or ()]
+    environment = [str(each) for one in _containers(worker) for each in one.get("env") or ()]
     if names_distributed_kvstore(script.folder, " ".join([*script.command, *environment])):
         return ""
     return (
@@ -136,7 +135,7 @@ def _environment(removal: Removal, ran: FolderScript) -> list[str]:
 
 def _day(ran: FolderScript) -> list[str]:
     """Return `--as-of` with the day of an old folder, and its Python 2, unless one of them or an MXNet is asked for."""
-    if is_given(*_OF_A_DAY) or any(_MXNET_PIN.match(each) for each in _lines(ran.script.folder / "requirements.txt")):
+    if is_given(*OF_A_DAY) or any(_MXNET_PIN.match(each) for each in _lines(ran.script.folder / "requirements.txt")):
         return []
     if _is_python_2(ran):
         return [*PYTHON_2.options(_runnable_day(ran, "2.7"))]

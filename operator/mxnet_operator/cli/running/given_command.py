@@ -4,7 +4,9 @@ import shlex
 import sys
 from typing import Final
 
-_OF_A_FOLDER: Final = frozenset({"--as-of", "--python", "--mxnet", "--pip"})
+OF_A_DAY: Final = frozenset({"--as-of", "--python", "--mxnet"})
+"""Options that choose the day, the Python or the MXNet of an image."""
+_OF_A_FOLDER: Final = OF_A_DAY | {"--pip"}
 """Options that choose what the image of a folder has; another image is refused beside them."""
 _REPEATABLE: Final = frozenset({"--pip", "--mount", "--env"})
 

@@ -389,16 +389,15 @@ def _with_folder(
         return described
     script = Script.of(described.command)
     dataclasses.replace(described, image="checked").description()  # before anything is built
-    is_local = uses_local(target)
+    is_local, gpus = uses_local(target), bool(described.gpus_per_worker)
     if target.context is not None or not is_local:
         credentials_of(target)  # a context that doesn't exist is the mistake to name
     if build:
-        refuse_what_must_fail(script, needs_driver=is_local and bool(described.gpus_per_worker))
+        refuse_what_must_fail(script, needs_driver=is_local and gpus)
         for warning in script.warnings:
             say(warning, style="yellow")
     if not is_local:
-        raise needs_image(script, packages, environment, gpus=bool(described.gpus_per_worker), write=build)
-    gpus = bool(described.gpus_per_worker)
+        raise needs_image(script, packages, environment, gpus=gpus, write=build)
     image = add_folder(script.folder, packages, environment, gpus=gpus, build=build)
     return dataclasses.replace(described, image=image, command=list(script.command))
 
