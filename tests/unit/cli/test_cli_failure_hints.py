@@ -252,8 +252,10 @@ GPU = (
 
 
 def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
-    for message in GPU:
-        assert ASKED.format("--gpus-per-worker 1") in hint(message), message
+    for has_driver, options in ((False, "--env MXJOB_GPU=cpu"), (True, "--gpus-per-worker 1")):
+        monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda has_driver=has_driver: has_driver)
+        for message in GPU:
+            assert hint(message).endswith(ASKED.format(options)), message
     with_gpu = job(resources={"limits": {"nvidia.com/gpu": 1}})
     assert "mxjob/mxnet:1.9.1-cu112" in hint(GPU[0], manifest=with_gpu)
     notebook = hint("NameError: name 'get_ipython' is not defined")
@@ -289,8 +291,8 @@ def test_one_hint_for_an_old_folder_has_the_day_and_all_packages(folder, monkeyp
     monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
     (folder / "train.py").write_text("import pandas, numpy\nimport util\n")
     (folder / "util.py").write_text("import cv2\n")
-    packages = "--pip opencv-python --as-of 2018-04-10"
-    assert hint("ModuleNotFoundError: No module named 'pandas'").endswith(ASKED.format(f"--pip pandas {packages}"))
+    packages = "--as-of 2018-04-10 --pip pandas --pip opencv-python"
+    assert hint("ModuleNotFoundError: No module named 'pandas'").endswith(ASKED.format(packages))
     (folder / "train.py").write_text("import pandas as pd, os.path\nfrom util import f\nprint 'old'\n")
     of_python_2 = hint("SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?")
     assert "--python 2.7 --as-of 2018-04-10" in of_python_2
@@ -324,10 +326,10 @@ def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monk
     monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
     (folder / "train.py").write_text("import pandas\nfrom tqdm import tqdm, notebook\nimport mxnet as mx\n")
     missing, packages = "ModuleNotFoundError: No module named 'pandas'", "--pip pandas --pip ipywidgets --pip tqdm"
-    assert hint(missing).endswith(ASKED.format(f"{packages} --as-of 2018-04-10"))
+    assert hint(missing).endswith(ASKED.format(f"--as-of 2018-04-10 {packages}"))
     (folder / "util.py").write_text("from mxnet import gluon, npx\n")
     (folder / "train.py").write_text("import pandas, util\nfrom tqdm import tqdm, notebook\n")
-    assert hint(missing).endswith(ASKED.format(f"{packages} --as-of 2020-02-21"))
+    assert hint(missing).endswith(ASKED.format(f"--as-of 2020-02-21 {packages}"))
 
 
 def test_a_hint_at_anything_else_mounts_the_folders_beside_too(folder, monkeypatch):
@@ -336,12 +338,12 @@ def test_a_hint_at_anything_else_mounts_the_folders_beside_too(folder, monkeypat
     (folder.parent / "data").mkdir()
     mount = "--mount ../data:../data"
     assert hint("ModuleNotFoundError: No module named 'pandas'").endswith(
-        ASKED.format(f"--pip pandas --as-of 2018-04-10 {mount}")
+        ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")
     )
     of_pandas = "AttributeError: 'DataFrame' object has no attribute 'ix'"
     for message in (of_pandas, "ValueError: kth(=-10) out of bounds (10)"):
         assert hint(message).endswith(ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")), message
-    assert hint("FileNotFoundError: File b'../data/a.txt' does not exist").endswith(ASKED.format(mount))
+    assert hint("FileNotFoundError: File b'../data/a.txt' does not exist").endswith(ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}"))
 
 
 def test_the_module_of_python_m_is_read_as_a_script_is(folder, monkeypatch):
@@ -373,7 +375,7 @@ def test_a_missing_package_of_a_script_that_calls_xrange_is_answered_with_python
     missing = "ModuleNotFoundError: No module named 'yaml'"
     old = "import yaml\nfor i in xrange(3):\n    pass\n"
     (folder / "train.py").write_text(old)
-    assert hint(missing).endswith(ASKED.format("--pip PyYAML --python 2.7"))
+    assert hint(missing).endswith(ASKED.format("--python 2.7 --pip PyYAML"))
     assert hint("ImportError: cannot import name 'imread' from 'scipy.misc'").endswith(
         ASKED.format("--python 2.7 --pip pillow --pip PyYAML")
     )

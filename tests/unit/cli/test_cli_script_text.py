@@ -6,7 +6,7 @@ import pytest
 
 from mxnet_operator.cli.running.failure_hints import trains_alone
 from mxnet_operator.cli.running.script import Script
-from mxnet_operator.cli.running.script_text import certain_failure
+from mxnet_operator.cli.running.script_text import ScriptText
 
 # Lines, and the options with which they run.
 OLD = {
@@ -31,7 +31,7 @@ OLD = {
     "from itertools import izip": ("--python", "2.7"),
     "pool.map(f, async=True)": ("--python", "3.6"),
     "a.async": ("--python", "3.6"),
-    "from scipy.misc import imread, comb": ("--as-of", "2019-04", "--pip", "pillow"),
+    "from scipy.misc import imread, comb": ("--as-of", "2019-04"),
     "from sklearn.cross_validation import train_test_split": ("--as-of", "2018-08"),
     "import sklearn.grid_search": ("--as-of", "2018-08"),
     "from collections import OrderedDict, Mapping": ("--python", "3.9"),
@@ -67,7 +67,7 @@ def script(tmp_path):
             path = tmp_path.joinpath(*f"{name}.py".split("__"))
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)
-        return certain_failure(tmp_path, tmp_path / "train.py", [tmp_path])
+        return ScriptText(tmp_path, tmp_path / "train.py", [tmp_path]).certain_failure
 
     return write
 

@@ -21,7 +21,7 @@ def given_command(*options: str, without: str = "") -> str:
     for flag in options[::2]:
         for instead in _OF_A_FOLDER if flag == "--image" else {flag} - _REPEATABLE:
             own = _dropped(own, instead)
-    pairs = zip(options[::2], options[1::2], strict=True)
+    pairs = dict.fromkeys(zip(options[::2], options[1::2], strict=True))
     added = [word for flag, value in pairs if value not in own for word in (flag, value)]
     return shlex.join(["mxjob", *(word for word in own if word != without), *added, *rest])
 

@@ -25,6 +25,7 @@ class Removal:
         as_of: last month that has them. With `python` it is empty: a Python is enough.
         python: newest Python that has them.
         packages: packages that they need beside.
+        until: day from which scripts fail so for another reason, as do those that Python 2 can't parse.
     """
 
     release: str
@@ -36,19 +37,24 @@ class Removal:
     as_of: str = ""
     python: str = ""
     packages: tuple[str, ...] = ()
+    until: date | None = None
+
+    @property
+    def is_python_2(self) -> bool:
+        """Whether Python 2 has them, and no newer one."""
+        return self.python == _PYTHON_2
 
     def options(self, proposed: date | None = None) -> tuple[str, ...]:
-        """Return the options of `mxjob run` that bring the names back.
+        """Return the options of `mxjob run` that bring the names back, without `packages`.
 
         `proposed` is the day of the folder's last commit: an environment of that day fits the whole script.
         """
-        is_time = proposed is not None and (proposed < self.released or self.python == _PYTHON_2)
+        is_time = proposed is not None and (proposed < self.released or self.is_python_2)
         day = str(proposed) if is_time else self.as_of
-        python = "" if is_time and self.python != _PYTHON_2 else self.python
+        python = "" if is_time and not self.is_python_2 else self.python
         return (
             *(("--python", python) if python else ()),
             *(("--as-of", day) if day else ()),
-            *(word for package in self.packages for word in ("--pip", package)),
         )
 
 
@@ -73,6 +79,17 @@ REMOVALS: Final = (
         r"|operand type\(s\) for >>: 'builtin_function_or_method'|LookupError: '(?:hex|base64)' is not a text encoding",
         what="changed what this line does",
         python=_PYTHON_2,
+    ),
+    Removal(
+        "Python 3",
+        date(2008, 12, 3),
+        "peps.python.org/pep-0238",
+        message=r"'(?:numpy\.)?float\d*' object cannot be interpreted as an in|int expected instead of float"
+        r"|slice indices must be integers|list indices must be integers or slices, not float"
+        r"|can't multiply sequence by non-int of type 'float'|integer argument expected, got float",
+        what="divides whole numbers into a float",
+        python=_PYTHON_2,
+        until=date(2020, 1, 1),
     ),
     Removal(
         "Python 3.7",
@@ -144,6 +161,8 @@ REMOVALS: Final = (
         date(2019, 12, 22),
         "numpy.org/doc/stable/release/1.18.0-notes.html",
         "numpy.rank",
+        message=r"object of type <class '[\w.]+'> cannot be safely interpreted as an integer",
+        what="takes no float for a number of samples",
         as_of="2019-11",
     ),
     Removal(
@@ -318,7 +337,7 @@ REMOVALS: Final = (
 )
 
 PYTHON_2: Final = REMOVALS[0]
-ASYNC: Final = REMOVALS[1]
+ASYNC: Final = REMOVALS[2]
 _BY_NAME: Final = {name: each for each in REMOVALS for name in each.names.split()}
 _NAMED: Final = re.compile(
     r"cannot import name '(?P<imported>\w+)' from '(?P<of>[\w.]+)'"
