@@ -40,10 +40,13 @@ _NO_DOWNLOAD: Final = re.compile(
     r"|HTTP Error [45]\d\d|Failed downloading url|Connection refused'\)"
 )
 _CPU: Final = ("--env", "MXJOB_GPU=cpu")
-_USES_GPU: Final = re.compile(r"\bgpu\(")
+_USES_GPU: Final = re.compile(r"^[^#]*\bgpu\(")
 _NO_DOT: Final = re.compile(r"failed to execute .*\bdot\b.*Graphviz", re.DOTALL)
 _DRAWS: Final = re.compile(r"\bplot_network\(")
 _RENDERS: Final = re.compile(r"\.(?:render|view)\(")
+_INSTALL: Final = re.compile(r"\bpip3?\s+install\s+([^`|&;]+)")
+_REQUIREMENT: Final = re.compile(r"[A-Za-z][\w.-]*(?:\[[\w,-]+\])?(?:\s*[<>=!~]=?[^;]+)?")
+_PROPOSED: Final = re.compile(r"(--(?:python|as-of|mxnet)) ([\d.-]*\d)")
 _URL: Final = re.compile(r"host='([^']+)'.*?with url: (\S+)|(https?://[^\s'\"]+)", re.DOTALL)
 
 
@@ -108,6 +111,12 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: FolderScript | None)
         or _download(message, ran)
         or (_of_its_day(message, ran) if ran is not None else "")
     )
+
+
+def build_hint(message: str, ran: FolderScript) -> str:
+    """Return the whole command for the first option that an image's failed build proposes; empty where it has none."""
+    found = _PROPOSED.search(message)
+    return "" if found is None else f"run {_again(ran, *found.groups())}"
 
 
 def _again(
@@ -193,6 +202,8 @@ def _missing(message: str, ran: FolderScript) -> str:
     if top not in PROJECTS and _project(top) not in _listed(ran.script.folder):
         if ran.script.text.is_python_2 and not is_given("--python"):
             return f"Python 3 doesn't find {name} beside the module that imports it: {_again(ran)}"
+        if _mounts(ran):
+            return f"the image has the files of {ran.script.folder} only, without {name}: {_again(ran)}"
         return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
     return f"{top} isn't in the image: {_again(ran, top=top)}"
 
@@ -209,10 +220,15 @@ def _lacking(ran: FolderScript, top: str) -> list[str]:
 
 
 def _listed(folder: Path) -> dict[str, str]:
-    """Return the requirements that the folder has in other files than the one that is installed, by project."""
-    files = (*folder.glob("requirements*.txt"), *folder.glob("requirements/*.txt"))
-    lines = (line.partition("#")[0].strip() for each in sorted(files, reverse=True) for line in _lines(each))
-    return {_project(each): each for each in lines if each[:1].isalpha() and ";" not in each}
+    """Return the requirements that the folder has in other files than the one that is installed, by project.
+
+    A README names those that its author installs.
+    """
+    files = sorted((*folder.glob("requirement*.txt"), *folder.glob("requirements/*.txt")), reverse=True)
+    told = (found[1] for each in folder.glob("README*") for line in _lines(each) for found in _INSTALL.finditer(line))
+    words = (word.strip("'\",.;:()") for line in told for word in line.split())
+    lines = (*words, *(line.partition("#")[0].strip() for each in files for line in _lines(each)))
+    return {_project(each): each for each in lines if _REQUIREMENT.fullmatch(each)}
 
 
 def _lines(file: Path) -> list[str]:
@@ -221,7 +237,8 @@ def _lines(file: Path) -> list[str]:
 
 def _project(requirement: str) -> str:
     found = re.match(r"\s*([\w.-]+)", requirement)
-    return re.sub(r"[-_.]+", "-", found[1].lower()) if found is not None else ""
+    name = re.sub(r"[-_.]+", "-", found[1].lower()) if found is not None else ""
+    return name.removesuffix("-headless")  # both have the module cv2
 
 
 def _in_a_folder(module: str, ran: FolderScript) -> str:

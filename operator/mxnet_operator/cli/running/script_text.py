@@ -156,14 +156,14 @@ class ScriptText:
 
 
 def _runs_in_2_only(module: _Module) -> bool:
-    if module.tree is None or any(_FOR_BOTH.search(line) for line in module.lines):
-        return False
-    nodes = list(ast.walk(module.tree))
+    nodes = list(ast.walk(module.tree)) if module.tree is not None else []
+    imported = {name for name, _, _ in _imported(module)}
+    if "__future__.division" not in imported and any(map(_counts_by_division, nodes)):
+        return True
     called = {each.func.id for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
     defined = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    imported = {name for name, _, _ in _imported(module)}
-    return bool(called & _OF_PYTHON_2 - defined - {name.rpartition(".")[2] for name in imported}) or (
-        "__future__.division" not in imported and any(map(_counts_by_division, nodes))
+    return bool(called & _OF_PYTHON_2 - defined - {name.rpartition(".")[2] for name in imported}) and not any(
+        _FOR_BOTH.search(line) for line in module.lines
     )
 
 

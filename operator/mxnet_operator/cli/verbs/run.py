@@ -26,6 +26,7 @@ from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.failure_hints import (
     FolderScript,
+    build_hint,
     failure_hint,
     refuse_what_must_fail,
     trains_alone,
@@ -398,7 +399,11 @@ def _with_folder(
             say(warning, style="yellow")
     if not is_local:
         raise needs_image(script, packages, environment, gpus=gpus, write=build)
-    image = add_folder(script.folder, packages, environment, gpus=gpus, build=build)
+    try:
+        image = add_folder(script.folder, packages, environment, gpus=gpus, build=build)
+    except CommandError as error:
+        error.hint = error.hint or build_hint(error.message, FolderScript(script, packages))
+        raise
     return dataclasses.replace(described, image=image, command=list(script.command))
 
 

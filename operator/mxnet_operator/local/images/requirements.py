@@ -19,6 +19,7 @@ _HIDDEN: Final = re.compile(
     r"`([\w.-]+)` was filtered by `exclude-newer`[^`]*?(?:published at (\d{4}-\d\d-\d\d)[^`]*)?Consider"
 )
 """Hint of uv at a package that is only there after the day, and when its index says that."""
+_NO_WHEEL: Final = re.compile(r"Because (\S+==\S+) has no usable wheels")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -180,6 +181,8 @@ class Addition:
     def _cause(self, text: str) -> str:
         """Return in words what of the base is in the way."""
         if isinstance(self.start, DayImage):
+            if (pinned := _NO_WHEEL.search(text)) and (older := self.start.older_python):
+                return f"{pinned[1]} has no wheel for Python {self.start.python}: --python {older}; or"
             hidden = dict(_HIDDEN.findall(text))
             if "" in hidden.values():
                 return (
