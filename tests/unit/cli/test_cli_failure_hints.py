@@ -9,7 +9,7 @@ import pytest
 
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running import failure_hints, proposed_day
-from mxnet_operator.cli.running.failure_hints import FolderScript, failure_hint, refuse_what_must_fail
+from mxnet_operator.cli.running.failure_hints import FolderScript, build_hint, failure_hint, refuse_what_must_fail
 from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.removals import REMOVALS, removal_in
 from mxnet_operator.cli.running.script import Script
@@ -343,7 +343,9 @@ def test_a_hint_at_anything_else_mounts_the_folders_beside_too(folder, monkeypat
     of_pandas = "AttributeError: 'DataFrame' object has no attribute 'ix'"
     for message in (of_pandas, "ValueError: kth(=-10) out of bounds (10)"):
         assert hint(message).endswith(ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")), message
-    assert hint("FileNotFoundError: File b'../data/a.txt' does not exist").endswith(ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}"))
+    assert hint("FileNotFoundError: File b'../data/a.txt' does not exist").endswith(
+        ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")
+    )
 
 
 def test_the_module_of_python_m_is_read_as_a_script_is(folder, monkeypatch):
@@ -382,6 +384,82 @@ def test_a_missing_package_of_a_script_that_calls_xrange_is_answered_with_python
     for both in ("xrange = range\n", "from six.moves import xrange\n", "from past.builtins import *\n"):
         (folder / "train.py").write_text(both + old)
         assert "2.7" not in hint(missing), both
+
+
+DIVISIONS = (
+    "TypeError: 'float' object cannot be interpreted as an integer",
+    "TypeError: int expected instead of float",
+    "TypeError: slice indices must be integers or None or have an __index__ method",
+)
+
+
+@pytest.mark.parametrize("message", DIVISIONS)
+def test_a_float_where_a_number_counts_is_python_2_in_a_folder_of_its_time(folder, monkeypatch, message):
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
+    assert hint(message) == (
+        "Python 3 divides whole numbers into a float: " + ASKED.format("--python 2.7 --as-of 2018-04-10")
+    )
+    (folder / "train.py").write_text("print(f'{a}')")
+    assert "2.7" not in hint(message)
+    (folder / "train.py").write_text("")
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: date(2020, 1, 1))
+    assert "2.7" not in hint(message)
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: None)
+    assert hint(message) == ""
+
+
+def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda: False)
+    monkeypatch.setattr(failure_hints.shutil, "which", lambda _: None)
+    monkeypatch.setattr(failure_hints.os, "geteuid", lambda: 0)
+    (folder.parent / ".art").mkdir()
+    (folder / "train.py").write_text("import art\nfrom tensorboard import SummaryWriter\ncontext = mx.gpu(0)\n")
+    (folder / "README.md").write_text("Run `pip install --upgrade tensorboard, own-name==1.2` first.\n")
+    packages = "--pip adversarial-robustness-toolbox --pip Pillow"
+    rest = "--mount '~/.art:~/.art' --env MXJOB_GPU=cpu"
+    for name, pips in {
+        "art": f"{packages} --pip tensorboard==1.0.0a6",
+        "tensorboard": f"--pip tensorboard==1.0.0a6 {packages}",
+        "own_name": f"--pip own-name==1.2 {packages} --pip tensorboard==1.0.0a6",
+    }.items():
+        said = hint(f"ModuleNotFoundError: No module named '{name}'")
+        assert sorted(said.partition(": ")[2].split()) == sorted(ASKED.format(f"{pips} {rest}").split()), name
+    (folder / "train.py").write_text("mx.viz.plot_network(net).render('net')\n# gpu(0)\n")
+    drawn = hint("ModuleNotFoundError: No module named 'yaml'")
+    assert drawn.endswith(": apt-get install --yes graphviz && " + ASKED.format("--pip PyYAML"))
+    monkeypatch.setattr(failure_hints.os, "geteuid", lambda: 1000)
+    dot = "ExecutableNotFound: failed to execute ['dot', '-Tpdf'], make sure the Graphviz executables are on your"
+    (folder / "train.py").write_text("")
+    assert hint(dot).endswith(": sudo apt-get install --yes graphviz && " + ASKED.replace(" {}", ""))
+    monkeypatch.setattr(failure_hints.shutil, "which", lambda _: "/usr/bin/dot")
+    (folder / "train.py").write_text("mx.viz.plot_network(net).render('net')\n")
+    assert "apt-get" not in hint("ModuleNotFoundError: No module named 'yaml'")
+
+
+def test_a_module_in_a_folder_that_the_script_names_above_its_own_is_mounted(folder, monkeypatch):
+    (folder.parent / "common").mkdir()
+    (folder / "train.py").write_text("sys.path.append(os.path.join(here, '../common'))\nimport get_data\n")
+    said = hint("ModuleNotFoundError: No module named 'get_data'")
+    assert said.endswith(ASKED.format("--mount ../common:../common"))
+    (folder / "nets").mkdir()
+    (folder / "nets" / "vgg.py").write_text("import layers\n")
+    (folder / "nets" / "layers.py").touch()
+    (folder / "train.py").write_text("import nets.vgg\n")
+    said = hint("ModuleNotFoundError: No module named 'layers'")
+    assert said == "Python 3 doesn't find layers beside the module that imports it: " + ASKED.format("--python 2.7")
+
+
+def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypatch):
+    ran = FolderScript(Script.of(["train.py"]))
+    (folder / "requirements.txt").write_text("mxnet==1.6.0\nopencv_python==4.1.2.30\n")
+    (folder / "train.py").write_text("import cv2\n")
+    text = "numpy==1.16.5 has no wheel for Python 3.8: --python 3.7; or"
+    assert build_hint(text, ran) == "run " + ASKED.format("--python 3.7")
+    assert build_hint("uploaded after 2019-01-01: --as-of 2019-03-02; or --python", ran) == "run " + ASKED.format(
+        "--as-of 2019-03-02"
+    )
+    assert build_hint("The disk is full.", ran) == ""
 
 
 def test_a_module_of_the_parent_folder_is_mounted_and_the_command_kept(folder, monkeypatch):

@@ -216,7 +216,7 @@ def _lacking(ran: FolderScript, top: str) -> list[str]:
     there = {_project(each) for each in (*ran.packages, *_lines(ran.script.folder / "requirements.txt"))} | IN_THE_IMAGE
     first = [imported.get(_project(each), each) for each in PROJECTS.get(top, top).split()]
     more = sorted(each for name, each in imported.items() if name not in there)
-    return [listed.get(_project(each), each) for each in (*first, *more)]
+    return [each if "=" in each else listed.get(_project(each), each) for each in (*first, *more)]
 
 
 def _listed(folder: Path) -> dict[str, str]:
