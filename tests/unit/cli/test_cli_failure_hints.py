@@ -39,6 +39,14 @@ REMOVED = {
         "SciPy 1.3 removed scipy.misc.imresize",
         "--as-of 2019-04 --pip pillow",
     ),
+    "ImportError: cannot import name '_status_message' from 'scipy.optimize.optimize' (/i/o.py)": (
+        "SciPy 1.8 made modules private",
+        "--as-of 2022-01",
+    ),
+    "TypeError: object of type <class 'float'> cannot be safely interpreted as an integer.": (
+        "NumPy 1.18 takes no float",
+        "--as-of 2019-11",
+    ),
     "ModuleNotFoundError: No module named 'sklearn.cross_validation'": (
         "scikit-learn 0.20 removed sklearn.cross_validation",
         "--as-of 2018-08",

@@ -189,6 +189,14 @@ REMOVALS: Final = (
         as_of="2019-04",
     ),
     Removal(
+        "SciPy 1.8",
+        date(2022, 2, 5),
+        "docs.scipy.org/doc/scipy/release/1.8.0-notes.html",
+        message=r"cannot import name '_\w+' from 'scipy\.\w+\.\w+'",
+        what="made modules private",
+        as_of="2022-01",
+    ),
+    Removal(
         "scikit-learn 0.20",
         date(2018, 9, 26),
         "scikit-learn.org/stable/whats_new/v0.20.html",
