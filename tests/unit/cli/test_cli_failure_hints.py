@@ -458,6 +458,38 @@ def test_a_module_in_a_folder_that_the_script_names_above_its_own_is_mounted(fol
     assert said == "Python 3 doesn't find layers beside the module that imports it: " + ASKED.format("--python 2.7")
 
 
+OPENED = (
+    'save_params("models/a")\n[0] src/io/local_filesys.cc: Check failed: Open "./models/a": No such file',
+    "in save_checkpoint\nOSError: [Errno 2] No such file or directory: 'models/a-0001.params'",
+    'mx.callback.do_checkpoint(prefix)\nMXNetError: fail to open "models/a-symbol.json"',
+)
+
+
+def test_a_folder_that_the_script_saves_into_is_made_before(folder):
+    asked = ASKED.replace(" {}", "")
+    for message in OPENED:
+        assert hint(message) == f"the script saves into models, which doesn't exist: mkdir -p models && {asked}", (
+            message
+        )
+    assert hint("np.loadtxt(path)\nFileNotFoundError: No such file or directory: 'models/a'") == ""
+    (folder / "models").mkdir()
+    assert [hint(message) for message in OPENED] == [""] * len(OPENED)
+    literal = "net.save_parameters('./out/net/epoch.params')\nmodule.save_checkpoint('models/a', 1)\n"
+    (folder / "train.py").write_text(literal + "save(f'{folder}/a')\nopen('data/a')\nexport('/tmp/a/b')\n")
+    missing = "ModuleNotFoundError: No module named 'yaml'"
+    assert hint(missing).endswith(f": mkdir -p out/net && {ASKED.format('--pip PyYAML')}")
+    (folder / "train.py").write_text(literal + "os.makedirs('out/net')\n")
+    assert hint(missing).endswith(f"image: {ASKED.format('--pip PyYAML')}")
+
+
+def test_opencv_is_proposed_from_the_day_on_which_the_index_has_it(folder, monkeypatch):
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
+    (folder / "train.py").write_text("import cv2\n")
+    assert hint("ModuleNotFoundError: No module named 'cv2'").endswith(
+        ASKED.format("--as-of 2018-05-15 --pip opencv-python")
+    )
+
+
 def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypatch):
     ran = FolderScript(Script.of(["train.py"]))
     (folder / "requirements.txt").write_text("mxnet==1.6.0\nopencv_python==4.1.2.30\n")

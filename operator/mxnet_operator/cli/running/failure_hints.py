@@ -28,8 +28,11 @@ _NO_FILE: Final = re.compile(
 _MODULES: Final = "/modules"
 _USAGE: Final = "usage: "
 _MXNET_PIN: Final = re.compile(r"\s*mxnet[\w-]*\s*==")
-_SINCE: Final = dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21))
-"""Modules of MXNet, and the day of the first release that has them; before it, scripts had a nightly build."""
+_SINCE: Final = {
+    **dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21)),
+    "cv2": date(2018, 5, 15),
+}
+"""Modules, and a day on which the index has them: scripts had a nightly MXNet; wheels of OpenCV were deleted."""
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""
 _NO_CUDA: Final = re.compile(
@@ -44,6 +47,8 @@ _USES_GPU: Final = re.compile(r"^[^#]*\bgpu\(")
 _NO_DOT: Final = re.compile(r"failed to execute .*\bdot\b.*Graphviz", re.DOTALL)
 _DRAWS: Final = re.compile(r"\bplot_network\(")
 _RENDERS: Final = re.compile(r"\.(?:render|view)\(")
+_NOT_OPENED: Final = re.compile(r"""(?:[Oo]pen|directory:) ["'](?:\./)?((?![./~])[^"'\n]*)/[^"'/\n]+["']""")
+_SAVING: Final = re.compile(r"\b(?:\w*save\w*|export|dump|imwrite|do_checkpoint)\(|in save_")
 _INSTALL: Final = re.compile(r"\bpip3?\s+install\s+([^`|&;]+)")
 _REQUIREMENT: Final = re.compile(r"[A-Za-z][\w.-]*(?:\[[\w,-]+\])?(?:\s*[<>=!~]=?[^;]+)?")
 _PROPOSED: Final = re.compile(r"(--(?:python|as-of|mxnet)) ([\d.-]*\d)")
@@ -107,6 +112,7 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: FolderScript | None)
         (_removed(message, ran) or _missing(message, ran) or _beside(message, ran) if ran is not None else "")
         or _no_gpu(message, job, ran)
         or _no_dot(message, ran)
+        or _unmade(message, ran)
         or _notebook(message, ran)
         or _download(message, ran)
         or (_of_its_day(message, ran) if ran is not None else "")
@@ -120,11 +126,17 @@ def build_hint(message: str, ran: FolderScript) -> str:
 
 
 def _again(
-    ran: FolderScript | None, *own: str, removal: Removal | None = None, top: str = "", draws: bool = False
+    ran: FolderScript | None,
+    *own: str,
+    removal: Removal | None = None,
+    top: str = "",
+    draws: bool = False,
+    saves: str = "",
 ) -> str:
     """Return the command with the options `own` and those for all that the script lacks and will miss next.
 
-    Among that are what `removal` took away, the module `top`, and a program of Graphviz if the script `draws`.
+    Among that are what `removal` took away, the module `top`, a program of Graphviz if the script `draws`, and the
+    folder that it `saves` into.
     """
     if ran is None:
         return given_command(*own)
@@ -135,10 +147,13 @@ def _again(
         pips.setdefault(_project(each), each.removesuffix("-headless") if is_early else each)
     on_cpu = text.has(_USES_GPU) and not is_given("--gpus-per-worker") and not _has_nvidia_driver()
     options = [*own, *environment, *(word for each in pips.values() for word in ("--pip", each)), *_mounts(ran)]
-    again = given_command(*options, *(_CPU if on_cpu else ()))
+    command = given_command(*options, *(_CPU if on_cpu else ()))
+    unmade = {each for each in text.saved_into if not (ran.script.folder / each).exists()} | {saves} - {""}
+    for each in sorted(unmade, reverse=True):
+        command = f"mkdir -p {shlex.quote(os.path.relpath(ran.script.folder / each))} && {command}"
     if shutil.which("dot") is None and (draws or (text.has(_DRAWS) and text.has(_RENDERS))):
-        return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install --yes graphviz && {again}"
-    return again
+        return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install --yes graphviz && {command}"
+    return command
 
 
 def _environment(ran: FolderScript, removal: Removal | None) -> list[str]:
@@ -281,6 +296,14 @@ def _no_gpu(message: str, job: Mapping[str, Any], ran: FolderScript | None) -> s
 
 def _no_dot(message: str, ran: FolderScript | None) -> str:
     return f"the script draws with a program of Graphviz: {_again(ran, draws=True)}" if _NO_DOT.search(message) else ""
+
+
+def _unmade(message: str, ran: FolderScript | None) -> str:
+    """Return a hint at a folder that the script saves into, and that isn't there."""
+    found = _NOT_OPENED.search(message)
+    if ran is None or found is None or not _SAVING.search(message) or (ran.script.folder / found[1]).exists():
+        return ""
+    return f"the script saves into {found[1]}, which doesn't exist: {_again(ran, saves=found[1])}"
 
 
 def _notebook(message: str, ran: FolderScript | None) -> str:

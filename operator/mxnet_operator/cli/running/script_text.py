@@ -20,6 +20,10 @@ _NOT_READ: Final = frozenset({"node_modules", "__pycache__"})
 _TEXTS: Final = (".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".txt")
 _PYTHON_2: Final = "the script is Python 2"
 _BESIDE: Final = re.compile(r"""['"]((?:\.\./)+[\w.-]*\w)(?=[/'"])""")
+_SAVES: Final = re.compile(
+    r"""\b(?:\w*save\w*|export|imwrite|do_checkpoint)\([^"'#]*["'](?:\./)?([\w-][\w./-]*)/[^"'/]*["']"""
+)
+_MAKES: Final = re.compile(r"\b(?:makedirs?|mkdir)\b")
 _IN_HOME: Final = re.compile(r"""['"](~/[\w.-]+)(?=[/'"])""")
 _IMPORT: Final = re.compile(
     r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
@@ -28,7 +32,9 @@ _ADDED_PATH: Final = re.compile(r"""\bsys\.path\.(?:append|insert)\(.*['"]([\w./
 _OF_PYTHON_2: Final = frozenset({"xrange", "raw_input"})
 _FOR_BOTH: Final = re.compile(r"except NameError|version_info|\bPY[23]\b|\bxrange\s+as\b|import \*")
 """What text has that runs in Python 2 and 3."""
-_COUNT: Final = re.compile(r"num_(?:args|classes|embed|epoch|examples|filter|group|hidden|layers?|outputs)|\w+_size")
+_COUNT: Final = re.compile(
+    r"num_(?:args|classes|embed|epoch|examples|filter|group|hidden|layers?|outputs)|(?:batch|embed|hidden|kernel|vocab)_size"
+)
 """Names of arguments that are whole numbers."""
 _ELSEWHERE: Final = sys.stdlib_module_names | PROJECTS.keys() | IN_THE_IMAGE
 """Modules that a module of the same name beside the importing one doesn't hide in Python 3."""
@@ -116,9 +122,16 @@ class ScriptText:
         )
 
     @cached_property
+    def saved_into(self) -> set[str]:
+        """Folders below the script's own that a line saves into by a literal path; none where the script makes some."""
+        return set() if self.has(_MAKES) else set(self._matches(_SAVES))
+
+    @cached_property
     def is_python_2(self) -> bool:
         """Whether the text parses in Python 3 and runs in Python 2 only, by what it calls, divides or imports."""
-        return any(_runs_in_2_only(module) or self._imports_relatively(module) for module in self._modules)
+        return not self.is_python_3 and any(
+            _runs_in_2_only(module) or self._imports_relatively(module) for module in self._modules
+        )
 
     @cached_property
     def is_python_3(self) -> bool:
