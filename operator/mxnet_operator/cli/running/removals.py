@@ -6,7 +6,7 @@ MXNet itself is hardly here: 1.9.1 has nearly every name that the public scripts
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Final
 
 _PYTHON_2: Final = "2.7"
@@ -22,8 +22,7 @@ class Removal:
         source: release note that says so.
         names: dotted names (`module.name`, `Class.attribute`, a module, a built-in), separated by blanks.
         message: regular expression of failures that name none of them; `what` says what the release did.
-        as_of: last month that has them. With `python` it is empty: a Python is enough.
-        python: newest Python that has them.
+        python: newest Python that has them, if another Python is enough; else packages of the month before are.
         packages: packages that they need beside.
         until: day from which scripts fail so for another reason, as do those that Python 2 can't parse.
     """
@@ -34,10 +33,14 @@ class Removal:
     names: str = ""
     message: str = ""
     what: str = ""
-    as_of: str = ""
     python: str = ""
     packages: tuple[str, ...] = ()
     until: date | None = None
+
+    @property
+    def as_of(self) -> str:
+        """Last month that has them; empty where a Python is enough."""
+        return "" if self.python else f"{self.released.replace(day=1) - timedelta(days=1):%Y-%m}"
 
     @property
     def is_python_2(self) -> bool:
@@ -52,10 +55,7 @@ class Removal:
         is_time = proposed is not None and (proposed < self.released or self.is_python_2)
         day = str(proposed) if is_time else self.as_of
         python = "" if is_time and not self.is_python_2 else self.python
-        return (
-            *(("--python", python) if python else ()),
-            *(("--as-of", day) if day else ()),
-        )
+        return (*(("--python", python) if python else ()), *(("--as-of", day) if day else ()))
 
 
 REMOVALS: Final = (
@@ -133,20 +133,13 @@ REMOVALS: Final = (
         what="removed an argument that this line has",
         python="3.10",
     ),
-    Removal(
-        "MXNet 0.12",
-        date(2017, 10, 30),
-        "github.com/apache/mxnet/releases/tag/0.12.0",
-        "mxnet.gluon.autograd",
-        as_of="2017-09",
-    ),
+    Removal("MXNet 0.12", date(2017, 10, 30), "github.com/apache/mxnet/releases/tag/0.12.0", "mxnet.gluon.autograd"),
     Removal(
         "NumPy 1.13",
         date(2017, 6, 7),
         "numpy.org/doc/stable/release/1.13.0-notes.html",
         message=r"numpy boolean (?:negative|subtract), the `-` operator, is not supported",
         what="took the operator - from booleans",
-        as_of="2017-05",
     ),
     Removal(
         "NumPy 1.16.3",
@@ -154,7 +147,6 @@ REMOVALS: Final = (
         "numpy.org/doc/stable/release/1.16.3-notes.html",
         message=r"Object arrays cannot be loaded when allow_pickle=False",
         what="loads no pickled objects by itself",
-        as_of="2019-03",
     ),
     Removal(
         "NumPy 1.18",
@@ -163,14 +155,12 @@ REMOVALS: Final = (
         "numpy.rank",
         message=r"object of type <class '[\w.]+'> cannot be safely interpreted as an integer",
         what="takes no float for a number of samples",
-        as_of="2019-11",
     ),
     Removal(
         "NumPy 1.23",
         date(2022, 6, 22),
         "numpy.org/doc/stable/release/1.23.0-notes.html",
         "numpy.asscalar numpy.loads numpy.testing.rand",
-        as_of="2022-05",
     ),
     Removal(
         "SciPy 1.3",
@@ -178,7 +168,6 @@ REMOVALS: Final = (
         "docs.scipy.org/doc/scipy/release/1.3.0-notes.html",
         "scipy.misc.imread scipy.misc.imresize scipy.misc.imsave scipy.misc.imrotate scipy.misc.imshow"
         " scipy.misc.imfilter scipy.misc.toimage scipy.misc.fromimage scipy.misc.bytescale scipy.ndimage.imread",
-        as_of="2019-04",
         packages=("pillow",),
     ),
     Removal(
@@ -186,7 +175,6 @@ REMOVALS: Final = (
         date(2019, 5, 17),
         "docs.scipy.org/doc/scipy/release/1.3.0-notes.html",
         "scipy.misc.logsumexp scipy.misc.comb scipy.misc.factorial",
-        as_of="2019-04",
     ),
     Removal(
         "SciPy 1.8",
@@ -194,7 +182,6 @@ REMOVALS: Final = (
         "docs.scipy.org/doc/scipy/release/1.8.0-notes.html",
         message=r"cannot import name '_\w+' from 'scipy\.\w+\.\w+'",
         what="made modules private",
-        as_of="2022-01",
     ),
     Removal(
         "scikit-learn 0.20",
@@ -202,14 +189,12 @@ REMOVALS: Final = (
         "scikit-learn.org/stable/whats_new/v0.20.html",
         "sklearn.cross_validation sklearn.grid_search sklearn.learning_curve sklearn.mixture.GMM"
         " sklearn.decomposition.RandomizedPCA",
-        as_of="2018-08",
     ),
     Removal(
         "scikit-learn 0.22",
         date(2019, 12, 3),
         "scikit-learn.org/stable/whats_new/v0.22.html",
         "sklearn.preprocessing.Imputer",
-        as_of="2019-11",
     ),
     Removal(
         "scikit-learn 0.23",
@@ -217,7 +202,6 @@ REMOVALS: Final = (
         "scikit-learn.org/stable/whats_new/v0.23.html",
         "sklearn.externals.joblib sklearn.externals.six sklearn.datasets.samples_generator"
         " sklearn.utils.linear_assignment_ sklearn.metrics.jaccard_similarity_score",
-        as_of="2020-04",
     ),
     Removal(
         "scikit-learn 1.2",
@@ -226,7 +210,6 @@ REMOVALS: Final = (
         "sklearn.datasets.load_boston",
         message=r"`load_boston` has been removed from scikit-learn",
         what="removed sklearn.datasets.load_boston",
-        as_of="2022-11",
     ),
     Removal(
         "pandas 1.0",
@@ -237,7 +220,6 @@ REMOVALS: Final = (
         " pandas.Panel pandas.TimeGrouper",
         message=r"concat\(\) got an unexpected keyword argument 'join_axes'|nested renamer is not supported",
         what="removed an argument that this line has",
-        as_of="2019-12",
     ),
     Removal(
         "pandas 2.0",
@@ -248,7 +230,6 @@ REMOVALS: Final = (
         message=r"(?:read_csv|read_table)\(\) got an unexpected keyword argument '(?:error_bad_lines|warn_bad_lines)'"
         r"|(?:DataFrame\.drop|concat|DataFrame\.\w+|Series\.\w+)\(\) takes from 1 to 2 positional arguments",
         what="removed an argument that this line has",
-        as_of="2023-03",
     ),
     Removal(
         "Matplotlib 3.1",
@@ -256,7 +237,6 @@ REMOVALS: Final = (
         "matplotlib.org/stable/api/prev_api_changes/api_changes_3.1.0.html",
         message=r"got an unexpected keyword argument 'normed'",
         what="removed the argument normed",
-        as_of="2019-04",
     ),
     Removal(
         "Matplotlib 3.8",
@@ -264,7 +244,6 @@ REMOVALS: Final = (
         "matplotlib.org/stable/api/prev_api_changes/api_changes_3.8.0.html",
         message=r"'seaborn[\w-]*' is not a valid package style",
         what="removed the styles of seaborn under their old names",
-        as_of="2023-08",
     ),
     Removal(
         "gensim 4.0",
@@ -273,14 +252,12 @@ REMOVALS: Final = (
         message=r"Word2Vec\S* got an unexpected keyword argument '(?:size|iter)'|'Word2Vec' object is not subscriptable"
         r"|The (?:vocab|index2word|index2entity) attribute (?:was removed|has been replaced)",
         what="removed names of Word2Vec that this line uses",
-        as_of="2021-02",
     ),
     Removal(
         "NetworkX 2.4",
         date(2019, 10, 16),
         "networkx.org/documentation/stable/release/release_2.4.html",
         "Graph.node DiGraph.node networkx.connected_component_subgraphs",
-        as_of="2019-09",
     ),
     Removal(
         "NetworkX 3.0",
@@ -288,14 +265,9 @@ REMOVALS: Final = (
         "networkx.org/documentation/stable/release/release_3.0.html",
         "networkx.from_numpy_matrix networkx.to_numpy_matrix networkx.read_gpickle networkx.write_gpickle"
         " networkx.to_scipy_sparse_matrix networkx.from_scipy_sparse_matrix networkx.info",
-        as_of="2022-12",
     ),
     Removal(
-        "Pillow 7.0",
-        date(2020, 1, 2),
-        "pillow.readthedocs.io/en/stable/releasenotes/7.0.0.html",
-        "PIL.PILLOW_VERSION",
-        as_of="2019-12",
+        "Pillow 7.0", date(2020, 1, 2), "pillow.readthedocs.io/en/stable/releasenotes/7.0.0.html", "PIL.PILLOW_VERSION"
     ),
     Removal(
         "Pillow 10.0",
@@ -303,22 +275,14 @@ REMOVALS: Final = (
         "pillow.readthedocs.io/en/stable/releasenotes/10.0.0.html",
         "PIL.Image.ANTIALIAS PIL.Image.LINEAR PIL.Image.CUBIC FreeTypeFont.getsize ImageFont.getsize"
         " ImageDraw.textsize",
-        as_of="2023-06",
     ),
-    Removal(
-        "h5py 3.0",
-        date(2020, 10, 30),
-        "docs.h5py.org/en/stable/whatsnew/3.0.html",
-        "Dataset.value",
-        as_of="2020-09",
-    ),
+    Removal("h5py 3.0", date(2020, 10, 30), "docs.h5py.org/en/stable/whatsnew/3.0.html", "Dataset.value"),
     Removal(
         "protobuf 4",
         date(2022, 5, 25),
         "github.com/protocolbuffers/protobuf/releases/tag/v21.0",
         message=r"Descriptors cannot (?:not )?be created directly",
         what="rejects the modules that older packages generated",
-        as_of="2022-04",
     ),
     Removal(
         "PyYAML 6.0",
@@ -326,22 +290,14 @@ REMOVALS: Final = (
         "github.com/yaml/pyyaml/blob/main/CHANGES",
         message=r"load\(\) missing 1 required positional argument: 'Loader'",
         what="removed the default of load's Loader",
-        as_of="2021-09",
     ),
     Removal(
         "scikit-image 0.18",
         date(2020, 12, 15),
         "scikit-image.org/docs/stable/release_notes/release_0.18.html",
         "skimage.measure.compare_ssim skimage.measure.compare_psnr skimage.measure.compare_mse",
-        as_of="2020-11",
     ),
-    Removal(
-        "librosa 0.8",
-        date(2020, 7, 22),
-        "librosa.org/doc/latest/changelog.html",
-        "librosa.output",
-        as_of="2020-06",
-    ),
+    Removal("librosa 0.8", date(2020, 7, 22), "librosa.org/doc/latest/changelog.html", "librosa.output"),
 )
 
 PYTHON_2: Final = REMOVALS[0]
