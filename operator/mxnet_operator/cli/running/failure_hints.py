@@ -42,6 +42,7 @@ _NO_DOWNLOAD: Final = re.compile(
     r"Max retries exceeded|urlopen error|Failed to resolve|Name or service not known|Temporary failure in name"
     r"|HTTP Error [45]\d\d|Failed downloading url|Connection refused'\)"
 )
+_IPYTHON: Final = ("--pip", "ipython", "--pip", "ipykernel", "--pip", "matplotlib")
 _CPU: Final = ("--env", "MXJOB_GPU=cpu")
 _USES_GPU: Final = re.compile(r"^[^#]*\bgpu\(")
 _NO_DOT: Final = re.compile(r"failed to execute .*\bdot\b.*Graphviz", re.DOTALL)
@@ -132,11 +133,12 @@ def _again(
     top: str = "",
     draws: bool = False,
     saves: str = "",
+    by: Sequence[str] = (),
 ) -> str:
     """Return the command with the options `own` and those for all that the script lacks and will miss next.
 
     Among that are what `removal` took away, the module `top`, a program of Graphviz if the script `draws`, and the
-    folder that it `saves` into.
+    folder that it `saves` into. The program `by` runs it.
     """
     if ran is None:
         return given_command(*own)
@@ -147,7 +149,7 @@ def _again(
         pips.setdefault(_project(each), each.removesuffix("-headless") if is_early else each)
     on_cpu = text.has(_USES_GPU) and not is_given("--gpus-per-worker") and not _has_nvidia_driver()
     options = [*own, *environment, *(word for each in pips.values() for word in ("--pip", each)), *_mounts(ran)]
-    command = given_command(*options, *(_CPU if on_cpu else ()))
+    command = given_command(*options, *(_CPU if on_cpu else ()), by=by)
     unmade = {each for each in text.saved_into if not (ran.script.folder / each).exists()} | {saves} - {""}
     for each in sorted(unmade, reverse=True):
         command = f"mkdir -p {shlex.quote(os.path.relpath(ran.script.folder / each))} && {command}"
@@ -307,11 +309,10 @@ def _unmade(message: str, ran: FolderScript | None) -> str:
 
 
 def _notebook(message: str, ran: FolderScript | None) -> str:
-    if "name 'get_ipython' is not defined" not in message:
+    if "name 'get_ipython' is not defined" not in message or ran is None or ran.script.file is None:
         return ""
-    file = ran.script.file if ran is not None else None
-    name = "SCRIPT" if file is None else shlex.quote(os.path.relpath(file))
-    return f"get_ipython() exists in notebooks only; comment its lines out: sed -i 's/^get_ipython()/#&/' {name}"
+    by = ("python", "-m", "IPython", os.path.relpath(ran.script.file))
+    return f"the script was a notebook; IPython runs it: {_again(ran, *_IPYTHON, by=by)}"
 
 
 def _download(message: str, ran: FolderScript | None) -> str:

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 OF_A_DAY: Final = frozenset({"--as-of", "--python", "--mxnet"})
@@ -11,13 +12,16 @@ _OF_A_FOLDER: Final = OF_A_DAY | {"--pip"}
 _REPEATABLE: Final = frozenset({"--pip", "--mount", "--env"})
 
 
-def given_command(*options: str, without: str = "") -> str:
+def given_command(*options: str, without: str = "", by: Sequence[str] = ()) -> str:
     """Return the command with `options` (flag, value, flag, value, ...) added before a `--`.
 
     They replace options of the same name, unless an option can be repeated, and an image those that choose another one.
-    The flag `without` is left out.
+    The flag `without` is left out. The program `by` runs the script, which is its last word.
     """
     own, rest = _split()
+    if by and by[-1] in own:
+        own.remove(by[-1])
+        rest = ["--", *by, *rest]
     for flag in options[::2]:
         for instead in _OF_A_FOLDER if flag == "--image" else {flag} - _REPEATABLE:
             own = _dropped(own, instead)
