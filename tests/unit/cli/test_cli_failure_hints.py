@@ -164,7 +164,7 @@ def test_no_environment_is_proposed_for_a_mistake_of_the_script(folder):
 
 def test_every_row_has_its_source_and_a_month_before_the_release():
     for each in REMOVALS:
-        assert re.fullmatch(r"[\w.-]+\.(?:org|io|com)/\S+", each.source), each
+        assert re.fullmatch(r"[\w.-]+\.(?:org|io|com)/\S+", each.without.split(", ")[2]), each
         assert each.names or each.what, each
         assert bool(each.message) <= bool(each.what), each
 
