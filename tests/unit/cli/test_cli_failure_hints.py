@@ -9,7 +9,7 @@ import pytest
 
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running import failure_hints, proposed_day
-from mxnet_operator.cli.running.failure_hints import FolderScript, build_hint, failure_hint, refuse_what_must_fail
+from mxnet_operator.cli.running.failure_hints import build_hint, failure_hint, refuse_what_must_fail
 from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.removals import REMOVALS, removal_in
 from mxnet_operator.cli.running.script import Script
@@ -136,8 +136,8 @@ def job(**container):
     return {"spec": {"mxReplicaSpecs": {"Worker": worker}}}
 
 
-def hint(message, *, packages=(), words=("train.py",), manifest=None):
-    return failure_hint(message, manifest or job(), FolderScript(Script.of(words), packages))
+def hint(message, *, words=("train.py",), manifest=None):
+    return failure_hint(message, manifest or job(), Script.of(words))
 
 
 def test_what_a_release_removed_is_answered_with_the_environment_that_has_it(folder):
@@ -191,17 +191,17 @@ def test_an_option_that_was_given_is_replaced(folder, monkeypatch):
     assert said.endswith(": mxjob run train.py --pip a b --as-of 2019-12")
 
 
-def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_missing_next(folder):
+def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_missing_next(folder, monkeypatch):
     (folder / "train.py").write_text(
         "import os, cv2, yaml.nodes, unknown, data\nfrom PIL import Image\nimport sklearn\n"
         "try:\n    import h5py\nexcept ImportError:\n    h5py = None\ndef f():\n    import nltk\n"
     )
     (folder / "data.py").write_text("import pandas as pd, matplotlib.pyplot, six\n")
     (folder / "requirements.txt").write_text("pyyaml>=3 # config\n")
-    said = hint("ModuleNotFoundError: No module named 'cv2'", packages=["matplotlib==3.5"])
-    assert said == "cv2 isn't in the image: " + ASKED.format(
-        "--pip opencv-python-headless --pip Pillow --pip pandas --pip six"
-    )
+    monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--pip", "matplotlib==3.5", "--pip=six"])
+    said = hint("ModuleNotFoundError: No module named 'cv2'")
+    packages = "--pip opencv-python-headless --pip Pillow --pip pandas"
+    assert said == f"cv2 isn't in the image: mxjob run train.py --pip matplotlib==3.5 --pip=six {packages}"
 
 
 def test_modules_in_a_folder_that_the_script_adds_to_its_path_are_read_too(folder):
@@ -481,6 +481,20 @@ def test_a_folder_that_the_script_saves_into_is_made_before(folder):
     assert hint(missing).endswith(f"image: {ASKED.format('--pip PyYAML')}")
 
 
+def test_an_example_in_a_package_s_own_repository_gets_the_package_of_the_last_commit(folder, monkeypatch):
+    monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
+    monkeypatch.setattr(proposed_day, "_last_commit", lambda each: date(2021, 4, 7) if each == folder.parent else OLD)
+    (folder / "train.py").write_text("import dgl\n")
+    (folder.parent / ".git").mkdir()
+    missing = "ModuleNotFoundError: No module named 'dgl'"
+    assert hint(missing).endswith(ASKED.format("--as-of 2018-04-10 --pip dgl"))
+    (folder.parent / "python" / "dgl").mkdir(parents=True)
+    (folder.parent / "python" / "dgl" / "__init__.py").touch()
+    assert hint(missing).endswith(ASKED.format("--as-of 2021-04-07 --pip dgl"))
+    (folder / "train.py").write_text("import yaml\n")
+    assert "--as-of 2018-04-10" in hint("ModuleNotFoundError: No module named 'yaml'")
+
+
 def test_opencv_is_proposed_from_the_day_on_which_the_index_has_it(folder, monkeypatch):
     monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
     (folder / "train.py").write_text("import cv2\n")
@@ -490,7 +504,7 @@ def test_opencv_is_proposed_from_the_day_on_which_the_index_has_it(folder, monke
 
 
 def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypatch):
-    ran = FolderScript(Script.of(["train.py"]))
+    ran = Script.of(["train.py"])
     (folder / "requirements.txt").write_text("mxnet==1.6.0\nopencv_python==4.1.2.30\n")
     (folder / "train.py").write_text("import cv2\n")
     text = "numpy==1.16.5 has no wheel for Python 3.8: --python 3.7; or"

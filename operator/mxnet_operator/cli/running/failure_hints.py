@@ -6,15 +6,14 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.running.given_command import OF_A_DAY, given_command, is_given, is_mounted
+from mxnet_operator.cli.running.given_command import OF_A_DAY, given_command, given_values, is_given, is_mounted
 from mxnet_operator.cli.running.projects import IN_THE_IMAGE, PROJECTS
-from mxnet_operator.cli.running.proposed_day import runnable_day
+from mxnet_operator.cli.running.proposed_day import day_of_packages, runnable_day
 from mxnet_operator.cli.running.removals import PYTHON_2, Removal, removal_in
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.script_text import names_distributed_kvstore
@@ -56,14 +55,6 @@ _PROPOSED: Final = re.compile(r"(--(?:python|as-of|mxnet)) ([\d.-]*\d)")
 _URL: Final = re.compile(r"host='([^']+)'.*?with url: (\S+)|(https?://[^\s'\"]+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderScript:
-    """Script that ran in an image of its folder, with the packages added by `--pip`."""
-
-    script: Script
-    packages: Sequence[str] = ()
-
-
 def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
     """Refuse a script that can't run, before its image is built.
 
@@ -71,7 +62,7 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
         CommandError: it is Python 2, imports what a package of the image removed, or needs a driver that lacks (2).
     """
     if not is_given(*OF_A_DAY) and (found := script.text.certain_failure) is not None:
-        again = _again(FolderScript(script), removal=found.removal)
+        again = _again(script, removal=found.removal)
         raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
     if needs_driver and not _has_nvidia_driver():
         raise CommandError(
@@ -104,7 +95,7 @@ def trains_alone(script: Script, job: Mapping[str, Any]) -> str:
     )
 
 
-def failure_hint(message: str, job: Mapping[str, Any], ran: FolderScript | None) -> str:
+def failure_hint(message: str, job: Mapping[str, Any], ran: Script | None) -> str:
     """Return the way out of a job's failure, from its last words; empty where none is known.
 
     `ran` is the script that had an image of its folder: only such an image can be had in another way.
@@ -120,14 +111,14 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: FolderScript | None)
     )
 
 
-def build_hint(message: str, ran: FolderScript) -> str:
+def build_hint(message: str, ran: Script) -> str:
     """Return the whole command for the first option that an image's failed build proposes; empty where it has none."""
     found = _PROPOSED.search(message)
     return "" if found is None else f"run {_again(ran, *found.groups())}"
 
 
 def _again(
-    ran: FolderScript | None,
+    ran: Script | None,
     *own: str,
     removal: Removal | None = None,
     top: str = "",
@@ -142,7 +133,7 @@ def _again(
     """
     if ran is None:
         return given_command(*own)
-    text, environment = ran.script.text, _environment(ran, removal)
+    text, environment = ran.text, _environment(ran, removal)
     pips: dict[str, str] = {}
     for each in (*(removal.packages if removal is not None else ()), *_lacking(ran, top)):
         is_early = "--as-of" in environment and environment[-1] < _HEADLESS_SINCE
@@ -150,24 +141,26 @@ def _again(
     on_cpu = text.has(_USES_GPU) and not is_given("--gpus-per-worker") and not _has_nvidia_driver()
     options = [*own, *environment, *(word for each in pips.values() for word in ("--pip", each)), *_mounts(ran)]
     command = given_command(*options, *(_CPU if on_cpu else ()), by=by)
-    unmade = {each for each in text.saved_into if not (ran.script.folder / each).exists()} | {saves} - {""}
+    unmade = {each for each in text.saved_into if not (ran.folder / each).exists()} | {saves} - {""}
     for each in sorted(unmade, reverse=True):
-        command = f"mkdir -p {shlex.quote(os.path.relpath(ran.script.folder / each))} && {command}"
+        command = f"mkdir -p {shlex.quote(os.path.relpath(ran.folder / each))} && {command}"
     if shutil.which("dot") is None and (draws or (text.has(_DRAWS) and text.has(_RENDERS))):
         return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install --yes graphviz && {command}"
     return command
 
 
-def _environment(ran: FolderScript, removal: Removal | None) -> list[str]:
+def _environment(ran: Script, removal: Removal | None) -> list[str]:
     """Return the options of the day of an old folder and its Python, or those that bring back what was removed.
 
     None where an environment was asked for and nothing in it is known to lack.
     """
-    folder, text = ran.script.folder, ran.script.text
+    folder, text = ran.folder, ran.text
     pins = any(_MXNET_PIN.match(each) for each in _lines(folder / "requirements.txt"))
     if removal is None and (pins or is_given(*OF_A_DAY)):
         return []
-    first = max((_SINCE[each] for each in text.imports if each in _SINCE), default=None)
+    packages = PROJECTS.keys() & {each.partition(".")[0] for each in text.imports}
+    days = (day_of_packages(folder, packages), *(_SINCE[each] for each in text.imports if each in _SINCE))
+    first = max(filter(None, days), default=None)
     if text.is_python_2 or (removal is not None and removal.is_python_2):
         return [*PYTHON_2.options(runnable_day(folder, "2.7", first))]
     day = runnable_day(folder, None, first)
@@ -176,18 +169,18 @@ def _environment(ran: FolderScript, removal: Removal | None) -> list[str]:
     return [] if day is None else ["--as-of", str(day)]
 
 
-def _removed(message: str, ran: FolderScript) -> str:
+def _removed(message: str, ran: Script) -> str:
     if (found := removal_in(message)) is None:
         return ""
     removal, words = found
     if removal.until is not None:
-        day = runnable_day(ran.script.folder)
-        if day is None or day >= removal.until or ran.script.text.is_python_3 or is_given("--python"):
+        day = runnable_day(ran.folder)
+        if day is None or day >= removal.until or ran.text.is_python_3 or is_given("--python"):
             return ""
     return f"{words}: {_again(ran, removal=removal)}"
 
 
-def _of_its_day(message: str, ran: FolderScript) -> str:
+def _of_its_day(message: str, ran: Script) -> str:
     """Return the day of an old folder, for a failure that nothing else explains; not for mistakes in arguments."""
     options = _environment(ran, None)
     if not options or _USAGE in message:
@@ -195,20 +188,20 @@ def _of_its_day(message: str, ran: FolderScript) -> str:
     return f"the last commit of this folder is old; with MXNet and the packages of {options[-1]}: {_again(ran)}"
 
 
-def _beside(message: str, ran: FolderScript) -> str:
+def _beside(message: str, ran: Script) -> str:
     """Return a hint at the folders beside the script's own that it reads, and the image doesn't have."""
     if not _NO_FILE.search(message) or not _mounts(ran):
         return ""
-    return f"the image has the files of {ran.script.folder} only: {_again(ran)}"
+    return f"the image has the files of {ran.folder} only: {_again(ran)}"
 
 
-def _mounts(ran: FolderScript) -> list[str]:
+def _mounts(ran: Script) -> list[str]:
     """Return a `--mount` for each folder outside the script's own that it names and no option mounts yet."""
-    found = (each for each in ran.script.text.beside if not is_mounted(each))
+    found = (each for each in ran.text.beside if not is_mounted(each))
     return [word for each in found for word in ("--mount", f"{each}:{each}")]
 
 
-def _missing(message: str, ran: FolderScript) -> str:
+def _missing(message: str, ran: Script) -> str:
     found = _NO_MODULE.search(message)
     name = found[1] if found is not None else next((top for said, top in _SAID.items() if said in message), "")
     top = name.partition(".")[0]
@@ -216,21 +209,22 @@ def _missing(message: str, ran: FolderScript) -> str:
         return ""
     if hint := _in_a_folder(name, ran):
         return hint
-    if top not in PROJECTS and _project(top) not in _listed(ran.script.folder):
-        if ran.script.text.is_python_2 and not is_given("--python"):
+    if top not in PROJECTS and _project(top) not in _listed(ran.folder):
+        if ran.text.is_python_2 and not is_given("--python"):
             return f"Python 3 doesn't find {name} beside the module that imports it: {_again(ran)}"
         if _mounts(ran):
-            return f"the image has the files of {ran.script.folder} only, without {name}: {_again(ran)}"
+            return f"the image has the files of {ran.folder} only, without {name}: {_again(ran)}"
         return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
     return f"{top} isn't in the image: {_again(ran, top=top)}"
 
 
-def _lacking(ran: FolderScript, top: str) -> list[str]:
+def _lacking(ran: Script, top: str) -> list[str]:
     """Return the project of the module `top`, and others that the script imports and no image or requirement has."""
-    listed, parts = _listed(ran.script.folder), [each.split(".") for each in ran.script.text.imports]
+    listed, parts = _listed(ran.folder), [each.split(".") for each in ran.text.imports]
     modules = sorted({".".join(each[:count]) for each in parts for count in (1, 2)} - {top})
     imported = {_project(each): each for name in modules for each in PROJECTS.get(name, "").split()}
-    there = {_project(each) for each in (*ran.packages, *_lines(ran.script.folder / "requirements.txt"))} | IN_THE_IMAGE
+    given = (*given_values("--pip"), *_lines(ran.folder / "requirements.txt"))
+    there = {*map(_project, given), *IN_THE_IMAGE}
     first = [imported.get(_project(each), each) for each in PROJECTS.get(top, top).split()]
     more = sorted(each for name, each in imported.items() if name not in there)
     return [each if "=" in each else listed.get(_project(each), each) for each in (*first, *more)]
@@ -258,24 +252,23 @@ def _project(requirement: str) -> str:
     return name.removesuffix("-headless")  # both have the module cv2
 
 
-def _in_a_folder(module: str, ran: FolderScript) -> str:
+def _in_a_folder(module: str, ran: Script) -> str:
     """Return a hint at a module of the user's that Python didn't find: not copied, or not where Python looks."""
-    script = ran.script
-    if script.python_file is None:
+    if ran.python_file is None:
         return ""
-    start, top = script.search_folders[0], module.partition(".")[0]
+    start, top = ran.search_folders[0], module.partition(".")[0]
     if (here := _module_in(start, module)) is not None:
         return f"{here} isn't in the image: .dockerignore or .gitignore leaves it out, or its name, like checkpoints"
     if (here := _module_in(start, top)) is not None:
         return f"{here} has no {module.removeprefix(f'{top}.')}: is it another {top} than the script's?"
-    if (here := _module_in(script.folder, module)) is not None:
+    if (here := _module_in(ran.folder, module)) is not None:
         again = _again(ran, "--env", "PYTHONPATH=.")
         return f"{here} isn't beside the script, where Python looks: {again}"
-    for folder in (Path.cwd(), *script.folder.parents[:2]):
+    for folder in (Path.cwd(), *ran.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
             mount = f"{os.path.relpath(folder)}:{_MODULES}:ro"
             again = _again(ran, "--mount", mount, "--env", f"PYTHONPATH={_MODULES}")
-            return f"{here} isn't in the image, which has the files of {script.folder}: {again}"
+            return f"{here} isn't in the image, which has the files of {ran.folder}: {again}"
     return ""
 
 
@@ -284,7 +277,7 @@ def _module_in(folder: Path, module: str) -> Path | None:
     return next((each for each in (path.with_name(f"{path.name}.py"), path) if each.exists()), None)
 
 
-def _no_gpu(message: str, job: Mapping[str, Any], ran: FolderScript | None) -> str:
+def _no_gpu(message: str, job: Mapping[str, Any], ran: Script | None) -> str:
     if not _NO_CUDA.search(message):
         return ""
     containers = [each for spec in job["spec"]["mxReplicaSpecs"].values() for each in _containers(spec)]
@@ -296,26 +289,26 @@ def _no_gpu(message: str, job: Mapping[str, Any], ran: FolderScript | None) -> s
     return f"the script uses a GPU, and this machine lacks NVIDIA's driver; {what}: {_again(ran, *_CPU)}"
 
 
-def _no_dot(message: str, ran: FolderScript | None) -> str:
+def _no_dot(message: str, ran: Script | None) -> str:
     return f"the script draws with a program of Graphviz: {_again(ran, draws=True)}" if _NO_DOT.search(message) else ""
 
 
-def _unmade(message: str, ran: FolderScript | None) -> str:
+def _unmade(message: str, ran: Script | None) -> str:
     """Return a hint at a folder that the script saves into, and that isn't there."""
     found = _NOT_OPENED.search(message)
-    if ran is None or found is None or not _SAVING.search(message) or (ran.script.folder / found[1]).exists():
+    if ran is None or found is None or not _SAVING.search(message) or (ran.folder / found[1]).exists():
         return ""
     return f"the script saves into {found[1]}, which doesn't exist: {_again(ran, saves=found[1])}"
 
 
-def _notebook(message: str, ran: FolderScript | None) -> str:
-    if "name 'get_ipython' is not defined" not in message or ran is None or ran.script.file is None:
+def _notebook(message: str, ran: Script | None) -> str:
+    if "name 'get_ipython' is not defined" not in message or ran is None or ran.file is None:
         return ""
-    by = ("python", "-m", "IPython", os.path.relpath(ran.script.file))
+    by = ("python", "-m", "IPython", os.path.relpath(ran.file))
     return f"the script was a notebook; IPython runs it: {_again(ran, *_IPYTHON, by=by)}"
 
 
-def _download(message: str, ran: FolderScript | None) -> str:
+def _download(message: str, ran: Script | None) -> str:
     if not _NO_DOWNLOAD.search(message):
         return ""
     found = _URL.search(message)

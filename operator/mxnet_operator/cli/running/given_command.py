@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 OF_A_DAY: Final = frozenset({"--as-of", "--python", "--mxnet"})
@@ -36,10 +37,16 @@ def is_given(*flags: str) -> bool:
     return any(word.partition("=")[0] in flags for word in own)
 
 
+def given_values(flag: str) -> list[str]:
+    """Return the values that the user gave an option."""
+    own, _ = _split()
+    after = [value for word, value in pairwise(own) if word == flag]
+    return [*after, *(word.partition("=")[2] for word in own if word.startswith(f"{flag}="))]
+
+
 def is_mounted(path: str) -> bool:
     """Whether the user gave a `--mount` at this path."""
-    own, _ = _split()
-    return any(word.removeprefix("--mount=").split(":")[1:2] == [path] for word in own)
+    return any(each.split(":")[1:2] == [path] for each in given_values("--mount"))
 
 
 def _split() -> tuple[list[str], list[str]]:
