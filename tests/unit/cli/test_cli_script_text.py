@@ -140,6 +140,7 @@ def test_a_division_that_counts_is_python_2_and_newer_syntax_is_python_3(text_of
     assert [text for text in DIVIDED if text_of(text).is_python_3] == []
     assert [text for text in ONLY_IN_3 if not text_of(text).is_python_3] == []
     assert text_of("import net", net="for i in range(n / 2): pass").is_python_2
+    assert not text_of("f'{a}'\nfor i in range(n / 2): pass").is_python_2
 
 
 def test_a_module_that_imports_the_one_beside_it_by_name_is_python_2(text_of):
