@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit
-from urllib.request import proxy_bypass_environment
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed lacks it
 
 from mxnet_operator.kube.errors import CredentialsError
 
