@@ -258,6 +258,7 @@ GPU = (
 
 
 def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
+    (folder / "train.py").write_text("context = mx.gpu(0)\n")
     for has_driver, options in ((False, "--env MXJOB_GPU=cpu"), (True, "--gpus-per-worker 1")):
         monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda has_driver=has_driver: has_driver)
         for message in GPU:
