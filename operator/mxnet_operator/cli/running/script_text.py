@@ -38,8 +38,13 @@ _COUNT: Final = re.compile(
 """Names of arguments that are whole numbers."""
 _ELSEWHERE: Final = sys.stdlib_module_names | PROJECTS.keys() | IN_THE_IMAGE
 """Modules that a module of the same name beside the importing one doesn't hide in Python 3."""
-_HOMES: Final = {"art": ".art", "dgl": ".dgl", **dict.fromkeys(("gluoncv", "gluonnlp", "gluonts"), ".mxnet")}
-"""Folders of the home folder in which packages keep their data."""
+_DATA_OF: Final = {
+    "art": "~/.art",
+    "dgl": "~/.dgl",
+    **dict.fromkeys(("gluoncv", "gluonnlp", "gluonts"), "~/.mxnet"),
+    **dict.fromkeys(("d2l", "d2lzh"), "../data"),
+}
+"""Folders in which packages keep their data."""
 _OF_GLUON: Final = re.compile(r"\b(?:data\.vision|model_zoo)\b")
 _DISTRIBUTED: Final = re.compile("dist|horovod|byteps|hvd", re.IGNORECASE)
 
@@ -113,7 +118,7 @@ class ScriptText:
         Not the one of MXNet's sources: the package there has no library.
         """
         named = {match for pattern in (_BESIDE, _IN_HOME) for match in self._matches(pattern)}
-        named |= {f"~/{_HOMES[each]}" for each in _HOMES.keys() & {name.partition(".")[0] for name in self.imports}}
+        named |= {_DATA_OF[each] for each in _DATA_OF.keys() & {name.partition(".")[0] for name in self.imports}}
         if self.has(_OF_GLUON):
             named.add("~/.mxnet")
         folders = {each: self._folder / Path(each).expanduser() for each in named}
