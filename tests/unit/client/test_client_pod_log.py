@@ -4,11 +4,13 @@ import asyncio
 
 import pytest
 from moved_time import run_in_moved_time
+from scripted_api import scripted_api, stream
 from waiting import MOMENT
 
 from mxnet_operator.client import pod_log
-from mxnet_operator.client.pod_log import LogFollower, PodLog
-from mxnet_operator.kube.errors import ApiUnavailable
+from mxnet_operator.client.job_client import JobClient
+from mxnet_operator.client.pod_log import LogFollower, PodLog, log_lines
+from mxnet_operator.kube.errors import ApiUnavailable, SilentConnectionError
 
 UID, STAMP = "of-the-job", "2026-01-01T00:00:00.%09dZ "
 JOB = {"metadata": {"name": "a", "namespace": "default", "uid": UID}}
@@ -235,3 +237,18 @@ def test_a_log_whose_streams_break_is_read_on_as_soon_after_the_last_as_after_th
     lines, seconds = run_in_moved_time(read(), monkeypatch)
     assert lines == [f"line {number}" for number in range(1, 41)]
     assert seconds < 60
+
+
+@pytest.mark.parametrize("reader", ["log_lines", "read_log"])
+def test_the_reading_of_a_log_that_does_not_come_fails_within_a_minute(monkeypatch, reader):
+    async def read():
+        async with scripted_api(stream(b"")) as api, api.client() as client:
+            if reader == "log_lines":
+                lines = log_lines(client, "default", "a-worker-0")
+            else:
+                lines = JobClient(client).read_log("a-worker-0", "default", since=None, tail_lines=None, follow=False)
+            async with asyncio.timeout(60):
+                with pytest.raises(SilentConnectionError):
+                    await anext(lines)
+
+    run_in_moved_time(read(), monkeypatch)
