@@ -1,5 +1,6 @@
 """`mxjob convert`, run as a user runs it."""
 
+import json
 import re
 
 import pytest
@@ -108,6 +109,39 @@ def test_comments_stay_beside_flow_lists_texts_and_fields_that_v1_lacks(mxjob):
     assert "- |  # header\n              echo # no comment\n              x\n            # after the text\n" in server
     assert "- name: A  # variables\n              value: '# no comment'\n" in server
     assert worker.startswith("# third\n    # named no type: the format's default\n    Worker:")
+
+
+def test_comments_stay_with_long_texts_items_of_a_list_and_aliases(mxjob):
+    words = " ".join(["word"] * 60)
+    job = """\
+- apiVersion: kubeflow.org/v1alpha1
+  kind: MXJob
+  metadata: {name: NAME}  # NAME
+  spec:
+    replicaSpecs:
+    - replicas: 1
+      mxReplicaType: SCHEDULER
+      template: &template
+        spec:
+          containers:
+          - name: mxnet
+            image: a
+            args:
+            - WORDS  # args of NAME
+    - mxReplicaType: SERVER
+      template: *template
+    - template: *template
+"""
+    items = "".join(f"# begins {name}\n" + job.replace("NAME", name) for name in ("one", "two"))
+    code, out, _ = mxjob("convert", "-", stdin=f"kind: List\nitems:\n{items}# foot\n".replace("WORDS", words))
+    assert code == 0
+    assert [each["metadata"]["name"] for each in yaml.safe_load_all(out)] == ["one", "two"]
+    assert all(words in json.dumps(each) for each in yaml.safe_load_all(out))
+    for name, text in zip(("one", "two"), out.split("\n---\n"), strict=True):
+        assert text.startswith(f"# begins {name}\n")
+        assert f"            # args of {name}\n            - word" in text
+        assert (text.count("# args"), text.count(f"  # {name}\n")) == (1, 1)
+    assert out.endswith("# foot\n")
 
 
 COMMENTED = """\

@@ -179,6 +179,9 @@ async def test_progress_goes_to_the_live_poller_of_a_job_once_for_each_epoch(loo
         await looker.look(trains(percentage))
     assert server.written == [(RESULT, {"progress": "2/30"}), (RESULT, {"progress": "30/30"})]
     assert server.queries == [{**QUERY, "fieldSelector": "status.phase=Running"}] * 2
+    looker.pollers.forget("default/digits")
+    await looker.look(trains(100))
+    assert len(server.written) == 3, "another job of the name"
 
 
 @pytest.mark.parametrize("answer", [ApiError(403, "Forbidden", "no"), ApiError(404, "NotFound", "no")])

@@ -62,23 +62,16 @@ def last_line(document: Document) -> int:
     return max((each.line for each in _entries(document.node)), default=document.node.start_mark.line)
 
 
-def _entries(root: yaml.Node) -> Iterator[_Entry]:
-    """Yield fields and items in their order, those of a node with aliases once."""
-    seen = set()
-
-    def within(node: yaml.Node, path: Path) -> Iterator[_Entry]:
-        children: list[tuple[str, yaml.Node, yaml.Node]] = []
-        if isinstance(node, yaml.MappingNode):
-            children = [(key.value, key, value) for key, value in node.value]
-        elif isinstance(node, yaml.SequenceNode):
-            children = [(str(position), item, item) for position, item in enumerate(node.value)]
-        if id(node) not in seen:
-            seen.add(id(node))
-            for step, begin, value in children:
-                yield _Entry((*path, step), begin.start_mark.line, value)
-                yield from within(value, (*path, step))
-
-    return within(root, ())
+def _entries(node: yaml.Node, path: Path = ()) -> Iterator[_Entry]:
+    """Yield the fields and items within a node, in their order."""
+    children: list[tuple[str, yaml.Node, yaml.Node]] = []
+    if isinstance(node, yaml.MappingNode):
+        children = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        children = [(str(position), item, item) for position, item in enumerate(node.value)]
+    for step, begin, value in children:
+        yield _Entry((*path, step), begin.start_mark.line, value)
+        yield from _entries(value, (*path, step))
 
 
 def _field_of(comment: Comment, fields: list[_Entry]) -> Path | None:
