@@ -235,6 +235,15 @@ def test_what_is_withheld_is_said_with_what_includes_it(folder, run):
     )
 
 
+def test_the_environment_that_a_project_asks_for_is_said_before_an_image_is_made(folder, run, prod):
+    (folder / "setup.py").write_text("setup(python_requires='<3.10')")
+    _, _, err = run("train.py")
+    asks, _, rest = err.partition("setup.py asks for Python <3.10, ")
+    assert not asks
+    assert "mxjob run train.py --python 3.9\n" in rest
+    assert "Dockerfile written" in rest
+
+
 def test_a_dockerfile_is_never_overwritten_and_not_written_by_a_dry_run(folder, run, prod):
     run("train.py", "--dry-run")
     assert not (folder / "Dockerfile").exists()
