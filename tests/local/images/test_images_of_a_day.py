@@ -3,7 +3,10 @@
 import functools
 import http.server
 import os
+import re
+import shutil
 import threading
+import zipfile
 
 import forked_mxjob
 import pytest
@@ -78,21 +81,41 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def index_without_times(tmp_path, monkeypatch):
-    project = tmp_path / "index" / "mxnet"
-    project.mkdir(parents=True)
-    (project / "mxnet-1.5.1-py2.py3-none-manylinux1_x86_64.whl").touch()
+def index_without_times(tmp_path):
+    """The URL of an index with MXNet, and with a package that only it has."""
+    mxnet, mine = tmp_path / "index" / "mxnet", tmp_path / "index" / "mine"
+    mxnet.mkdir(parents=True)
+    mine.mkdir()
+    (mxnet / "mxnet-1.5.1-py2.py3-none-manylinux1_x86_64.whl").touch()
+    with zipfile.ZipFile(mine / "mine-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("mine-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+        wheel.writestr("mine-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("mine-1.0.dist-info/RECORD", "")
     handler = functools.partial(Quiet, directory=str(tmp_path / "index"))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{server.server_port}")
-        yield
+        yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
 
-async def test_an_index_without_upload_times_is_said(store, folder, index_without_times):
-    with pytest.raises(BuildError, match=r"The index doesn't say when mxnet was uploaded.*UV_DEFAULT_INDEX"):
-        await store.lock_of(folder, [], OF_2019)
+async def test_an_index_without_upload_times_is_said_with_what_works(
+    store, folder, index_without_times, tmp_path, monkeypatch
+):
+    lacks = "The index doesn't say when {} was uploaded, which a day needs: take it from PyPI"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with monkeypatch.context() as only_this:
+        only_this.setenv("UV_DEFAULT_INDEX", index_without_times)
+        with pytest.raises(BuildError, match=lacks.format("mxnet")):
+            await store.lock_of(folder, [], OF_2019)
+    # Beside PyPI, as an index of a team's own packages.
+    shutil.rmtree(tmp_path / "index" / "mxnet")
+    monkeypatch.setenv("UV_INDEX", index_without_times)
+    with pytest.raises(BuildError, match=lacks.format("mine")) as refused:
+        await store.lock_of(folder, ["mine"], OF_2019)
+    (tmp_path / "uv").mkdir()
+    (tmp_path / "uv" / "uv.toml").write_text(re.findall("`(exclude-newer-package.*?)`", str(refused.value))[0])
+    lock = await store.lock_of(folder, ["mine"], OF_2019)
+    assert (lock.pins["mine"], lock.pins["numpy"]) == ("1.0", "1.17.4")
 
 
 def test_a_requirement_of_another_mxnet_chooses_the_image(store, folder):

@@ -340,7 +340,7 @@ def no_python(versions: tuple[str, ...], needed_by: str) -> ImageError:
     return ImageError(
         f"{needed_by} needs Python {_listed(versions)}, which isn't on this machine, and uv downloads {_FETCHED[0]}"
         f" and newer only. Install it (pyenv install {first}, or conda create -n py{first} python={first}, so that"
-        f" python{first} is on PATH), or choose a later day, whose MXNet runs on Python 3.8: --as-of 2020-06."
+        f" python{first} is on PATH), or choose a later MXNet, which runs on Python 3.8, by --as-of 2020-06 alone."
     )
 
 
