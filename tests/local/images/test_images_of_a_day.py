@@ -12,8 +12,8 @@ import forked_mxjob
 import pytest
 from waiting import SECONDS
 
-from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageStore, take_snapshot
-from mxnet_operator.local.images.environment import installed_interpreter
+from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageError, ImageStore, take_snapshot
+from mxnet_operator.local.images.environment import find_interpreter, installed_interpreter
 
 OF_2019 = "mxjob/mxnet:1.5.1-py3.7-2019-12-01"
 OF_2018 = "mxjob/mxnet:1.1.0-py3.6-2018-04-10"
@@ -116,6 +116,22 @@ async def test_an_index_without_upload_times_is_said_with_what_works(
     (tmp_path / "uv" / "uv.toml").write_text(re.findall("`(exclude-newer-package.*?)`", str(refused.value))[0])
     lock = await store.lock_of(folder, ["mine"], OF_2019)
     assert (lock.pins["mine"], lock.pins["numpy"]) == ("1.0", "1.17.4")
+
+
+async def test_a_python_that_is_nowhere_is_said_with_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for python, variables, says in (
+        ("3.7", {}, "isn't on this machine, and uv downloads 3.8 and newer only. Install it (pyenv install 3.7,"),
+        ("3.9", {"UV_PYTHON_DOWNLOADS": "never"}, "`python3.9` is on PATH (apt, dnf, pyenv and conda have it):"),
+        ("3.9", {"UV_OFFLINE": "1"}, "uv is set to stay offline"),
+    ):
+        with monkeypatch.context() as changed:
+            for name, value in {**variables, "UV_PYTHON_INSTALL_DIR": str(tmp_path / "pythons")}.items():
+                changed.setenv(name, value)
+            with pytest.raises(ImageError) as refused:
+                await find_interpreter(python, tmp_path)
+        assert says in str(refused.value), variables
 
 
 def test_a_requirement_of_another_mxnet_chooses_the_image(store, folder):

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -108,8 +108,10 @@ class Addition:
             return self.start
         return read_lock(self.file) if self.file.exists() else None
 
-    async def resolve(self) -> Lock:
-        """Return the lock; make it with uv unless it was made before.
+    async def resolve(self, on_line: Callable[[str], None] | None = None) -> Lock:
+        """Return the lock; make it unless it was made before, with uv or, for Python 2.7, with pip.
+
+        `on_line` gets pip's output, which takes minutes.
 
         Raises:
             BuildError: the requirements contradict what the base needs, or can't be had for its Python.
@@ -133,7 +135,7 @@ class Addition:
                     *self._options(),
                 ]
                 if self.start.python == python2.PYTHON2 and self.start.day is not None:
-                    ended = await python2.resolve(asked, made, self.start.day, interpreter, self.cache)
+                    ended = await python2.resolve(asked, made, self.start.day, interpreter, on_line)
                 else:
                     ended = await run(command, cwd=self.cache)
                 if ended.code != 0:

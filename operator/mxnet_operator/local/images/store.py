@@ -377,7 +377,7 @@ class ImageStore:
         packages = self._packages(image)
         if packages.resolved() is None:
             reader.stage("resolve", ", ".join(line for line, _ in packages.requirements.lines) or str(packages.start))
-        environment = self._environment(await packages.resolve())
+        environment = self._environment(await packages.resolve(reader.resolving))
         if not environment.complete():
             await environment.build(reader)
         start = read_start(image.folder) if image.folder is not None else Start()
