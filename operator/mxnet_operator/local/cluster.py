@@ -20,7 +20,14 @@ from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.claims import HomeLock, claim_subnet
 from mxnet_operator.local.control_plane.plane import ControlPlane, in_process, kubernetes
 from mxnet_operator.local.control_plane.programs import AbortedError
-from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, make_cluster_folder, write_state
+from mxnet_operator.local.home import (
+    ClusterFiles,
+    ClusterState,
+    installation,
+    last_state,
+    make_cluster_folder,
+    write_state,
+)
 from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 
@@ -136,6 +143,7 @@ async def run_cluster(
                     plane.programs,
                     pages_port,
                     dashboard_token=token,
+                    installation=installation(),
                 )
                 write_state(files, state)
                 on_ready(state)
