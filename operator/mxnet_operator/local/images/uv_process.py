@@ -213,6 +213,11 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
         "uv is set to stay offline (UV_OFFLINE, --offline), and its cache lacks what the image needs.",
     ),
     (
+        r"failed to install cpython",
+        True,
+        "uv's downloads of Python, on GitHub, can't be reached{proxy}. UV_PYTHON_INSTALL_MIRROR names another place.",
+    ),
+    (
         r"dns error|error sending request|client error|failed to fetch|connection re|timed out|tls|certificate",
         True,
         "The package index can't be reached{proxy}. uv honours HTTPS_PROXY, UV_DEFAULT_INDEX and SSL_CERT_FILE (not "
