@@ -125,7 +125,11 @@ async def test_a_python_that_is_nowhere_is_said_with_what_to_install(tmp_path, m
         ("3.7", {}, "isn't on this machine, and uv downloads 3.8 and newer only. Install it (pyenv install 3.7,"),
         ("3.9", {"UV_PYTHON_DOWNLOADS": "never"}, "`python3.9` is on PATH (apt, dnf, pyenv and conda have it):"),
         ("3.9", {"UV_OFFLINE": "1"}, "uv is set to stay offline"),
-        ("3.9", {"UV_PYTHON_INSTALL_MIRROR": "http://127.0.0.1:9"}, "uv's downloads of Python, on GitHub, can't be"),
+        (
+            "3.9",
+            {"UV_PYTHON_INSTALL_MIRROR": "http://127.0.0.1:9", "UV_HTTP_RETRIES": "0"},
+            "uv's downloads of Python, on GitHub, can't be",
+        ),
     ):
         with monkeypatch.context() as changed:
             for name, value in {**variables, "UV_PYTHON_INSTALL_DIR": str(tmp_path / "pythons")}.items():
