@@ -244,6 +244,27 @@ def test_the_environment_that_a_project_asks_for_is_said_before_an_image_is_made
     assert "Dockerfile written" in rest
 
 
+def test_workers_of_an_mxnet_that_can_not_train_together_are_said(folder, run, monkeypatch):
+    monkeypatch.setattr("mxnet_operator.local.images.store.installed_interpreter", lambda _: sys.executable)
+    of_3 = "MXNet {} can't send an optimizer to its servers on Python 3, so that several Workers fail: {}; or, with"
+    for options, says in (
+        ("--mxnet 1.0.0", of_3.format("1.0.0", "mxjob run train.py --workers 2 --mxnet 1.0.0 --dry-run --python 2.7")),
+        ("--mxnet 0.12", " MXNet 1.1: mxjob run train.py --workers 2 --dry-run --mxnet 1.1.0\n"),
+        ("--as-of 2017-12-01", " MXNet 1.1: mxjob run train.py --workers 2 --dry-run --as-of 2018-02-28\n"),
+        (
+            "--mxnet 0.10.0",
+            "no dist_* kvstore, so that no Workers train together: mxjob run train.py --workers 2 --dry",
+        ),
+        ("--mxnet 0.10.0 --python 2.7", "no dist_* kvstore"),
+        ("--mxnet 0.12 --python 2.7", None),
+        ("--mxnet 1.1.0", None),
+    ):
+        code, _, err = run("train.py", "--workers", "2", *options.split(), "--dry-run")
+        assert code == 0, err
+        assert says in err if says else "Workers" not in err, (options, err)
+    assert "Workers" not in run("train.py", "--mxnet", "1.0.0", "--dry-run")[2]
+
+
 def test_a_dockerfile_is_never_overwritten_and_not_written_by_a_dry_run(folder, run, prod):
     run("train.py", "--dry-run")
     assert not (folder / "Dockerfile").exists()

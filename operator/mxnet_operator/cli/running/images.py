@@ -14,10 +14,11 @@ from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import message_console, say
+from mxnet_operator.cli.running.given_command import given_command, is_given
 from mxnet_operator.cli.running.proposed_day import proposed_day
 
 if TYPE_CHECKING:
-    from mxnet_operator.local.images import BuildProgress, Image, ImageStore
+    from mxnet_operator.local.images import BuildProgress, DayImage, Image, ImageStore
 
 _SHOWN: Final = 5
 _NAME_LENGTH: Final = 30
@@ -108,7 +109,24 @@ class EnvironmentOptions:
         found = DayImage.parse(base)
         if found is not None:
             say(f"{found}" + (f" (the requirements ask for {asked})" if asked else ""))
+            if is_given("--workers") and (warning := _several_workers(found)):
+                say(warning, style="yellow")
         return base
+
+
+def _several_workers(image: "DayImage") -> str:
+    """Return a warning where several Workers of an image can't train together; empty where they can."""
+    release = tuple(map(int, image.mxnet.split(".")))
+    if release >= (1, 1) or (image.python == "2.7" and release >= (0, 11)):
+        return ""
+    day = ("--as-of", "2018-02-28") if is_given("--as-of") else ()
+    again = given_command(*day, *(("--mxnet", "1.1.0") if is_given("--mxnet") or not day else ()))
+    if release < (0, 11):
+        return f"MXNet {image.mxnet} has no dist_* kvstore, so that no Workers train together: {again}"
+    return (
+        f"MXNet {image.mxnet} can't send an optimizer to its servers on Python 3, so that several Workers fail:"
+        f" {given_command('--python', '2.7')}; or, with MXNet 1.1: {again}"
+    )
 
 
 def add_folder(
