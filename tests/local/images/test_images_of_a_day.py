@@ -12,7 +12,7 @@ import forked_mxjob
 import pytest
 from waiting import SECONDS
 
-from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageError, ImageStore, take_snapshot
+from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageError, ImageStore, Wanted, parse_day, take_snapshot
 from mxnet_operator.local.images.environment import find_interpreter, installed_interpreter
 
 OF_2019 = "mxjob/mxnet:1.5.1-py3.7-2019-12-01"
@@ -71,6 +71,19 @@ async def test_a_package_of_a_later_day_is_refused_with_its_day(store, folder):
 async def test_mxnet_0_12_is_imported_with_the_libgfortran_of_numpy(store):
     ready = await store.ensure(store.resolve("mxjob/mxnet:0.12.1-py3.6"))
     assert ready.library_path.endswith("/lib")
+
+
+@pytest.mark.exhaustive
+async def test_the_mxnet_for_gpus_of_each_year_is_resolved(store, folder):
+    for day, name, version in (
+        ("2017-06", "mxnet-cu80", "0.10.0.post2"),
+        ("2018-06", "mxnet-cu92", "1.2.0"),
+        ("2019-06", "mxnet-cu101", "1.4.1"),
+        ("2020-06", "mxnet-cu102", "1.6.0.post0"),
+        ("2021-06", "mxnet-cu112", "1.8.0.post0"),
+    ):
+        base, _ = store.choose_base(folder, [], Wanted(parse_day(day), gpus=True))
+        assert (await store.lock_of(folder, [], base)).pins[name] == version
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.mxjob import app
-from mxnet_operator.cli.running import failure_hints
+from mxnet_operator.cli.running import failure_hints, images
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.local.images import ImageStore, take_snapshot
 
@@ -105,6 +105,22 @@ def test_workers_with_gpus_get_the_mxnet_for_gpus(folder, run, tmp_path):
     _, out, _ = run("train.py", "--gpus-per-worker", "1", "--dry-run")
     image = ImageStore(tmp_path / "state").resolve(container(yaml.safe_load(out))["image"])
     assert image.base == "mxjob/mxnet:1.9.1-cu112"
+
+
+def test_the_size_of_the_first_download_is_said_before_it(folder, run, monkeypatch):
+    def stop(*_):
+        raise CommandError("built")
+
+    monkeypatch.setattr(images, "build_image", stop)
+    monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda: True)
+    monkeypatch.setattr("mxnet_operator.local.images.store.installed_interpreter", lambda _: sys.executable)
+    for options, size in (
+        ((), "(MXNet is some 50 MB the first time)"),
+        (("--gpus-per-worker", "1"), "(MXNet and CUDA's libraries are some 2 GB the first time)"),
+        (("--gpus-per-worker", "1", "--as-of", "2019-06"), "(MXNet is 150 to 710 MB the first time)"),
+        (("--as-of", "2019-06"), "(MXNet is some 50 MB the first time)"),
+    ):
+        assert f"{size}\nerror: built\n" in run("train.py", *options)[2], options
 
 
 def test_what_is_left_out_is_said(folder, run):

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 5
 _NAME_LENGTH: Final = 30
+_DOWNLOADS: Final = {
+    "-cu11": "MXNet and CUDA's libraries are some 2 GB",
+    "-cu": "MXNet is 150 to 710 MB",
+    "": "MXNet is some 50 MB",
+}
+"""What is downloaded for an MXNet image, by what its name has."""
 
 
 @contextlib.contextmanager
@@ -153,7 +159,8 @@ def add_folder(
             what, first = _some([_with_target(folder / each, each) for each in snapshot.withheld]), snapshot.withheld[0]
             say(f"left out: {what}; to include one, write a line such as !{first} into {snapshot.rules}")
         if build and not store.ready(image):
-            say("building its Python environment, which is kept (MXNet is some 50 MB the first time)")
+            download = next(size for build, size in _DOWNLOADS.items() if build in base)
+            say(f"building its Python environment, which is kept ({download} the first time)")
             build_image(store, image)
             if store.lock_file(image) is not None:
                 say(f"its packages, with hashes: {store.lock_file(image)}")
