@@ -130,7 +130,7 @@ def test_an_image_built_again_from_nothing_is_the_same_to_the_byte(image):
     ("options", "python", "packages", "says"),
     [
         (["--as-of", "2019-12-01"], "3.7", "pandas\ngluonnlp\n", "1.5.1 0.25.3\n"),
-        (["--mxnet", "1.1.0"], "3.6", "pandas\n", "1.1.0 0.22.0\n"),
+        (["--mxnet", "1.1.0"], "3.6", "pandas\n", "1.1.0 0.23.0\n"),
         (["--mxnet", "1.0.0"], "3.6", "pandas\n", "1.0.0 0.22.0\n"),
     ],
 )

@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from mxnet_operator.api.job_formats import submission_errors
-from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.mxjob import app
 from mxnet_operator.cli.running import failure_hints, images
 from mxnet_operator.cli.running.script import Script
@@ -258,6 +258,17 @@ def test_the_environment_that_a_project_asks_for_is_said_before_an_image_is_made
     assert not asks
     assert "mxjob run train.py --python 3.9\n" in rest
     assert "Dockerfile written" in rest
+
+
+def test_a_failed_script_of_a_project_gets_the_environment_that_the_project_asks_for(folder, run, monkeypatch):
+    async def fails(*_):
+        return Exit.FAILED
+
+    monkeypatch.setattr("mxnet_operator.cli.verbs.run.run_job", fails)
+    monkeypatch.setattr("mxnet_operator.cli.daemons.local_cluster.ensure_running", lambda: None)
+    monkeypatch.setattr(images, "build_image", lambda *_: None)
+    (folder / "setup.py").write_text("setup(python_requires='<3.10')")
+    assert run("train.py")[2].splitlines()[-1].endswith("Python 3.11: mxjob run train.py --python 3.9")
 
 
 def test_workers_of_an_mxnet_that_can_not_train_together_are_said(folder, run, monkeypatch):
