@@ -290,6 +290,8 @@ def test_workers_of_an_mxnet_that_can_not_train_together_are_said(folder, run, m
         assert code == 0, err
         assert says in err if says else "Workers" not in err, (options, err)
     assert "Workers" not in run("train.py", "--mxnet", "1.0.0", "--dry-run")[2]
+    (folder / "requirements.txt").write_text("mxnet==1.0.0\n")
+    assert "with MXNet 1.1: write mxnet==1.1.0 for mxnet==1.0.0\n" in run("train.py", "--workers=2", "--dry-run")[2]
 
 
 def test_a_dockerfile_is_never_overwritten_and_not_written_by_a_dry_run(folder, run, prod):

@@ -115,18 +115,22 @@ class EnvironmentOptions:
         found = DayImage.parse(base)
         if found is not None:
             say(f"{found}" + (f" (the requirements ask for {asked})" if asked else ""))
-            if is_given("--workers") and (warning := _several_workers(found)):
+            if is_given("--workers") and (warning := _several_workers(found, asked)):
                 say(warning, style="yellow")
         return base
 
 
-def _several_workers(image: "DayImage") -> str:
-    """Return a warning where several Workers of an image can't train together; empty where they can."""
+def _several_workers(image: "DayImage", asked: str) -> str:
+    """Return a warning where several Workers of an image can't train together; empty where they can.
+
+    `asked` is the requirement that chose its MXNet, where one did.
+    """
     release = tuple(map(int, image.mxnet.split(".")))
     if release >= (1, 1) or (image.python == "2.7" and release >= (0, 11)):
         return ""
     day = ("--as-of", "2018-02-28") if is_given("--as-of") else ()
-    again = given_command(*day, *(("--mxnet", "1.1.0") if is_given("--mxnet") or not day else ()))
+    mxnet = ("--mxnet", "1.1.0") if is_given("--mxnet") else ()
+    again = f"write mxnet==1.1.0 for {asked}" if asked else given_command(*day, *mxnet)
     if release < (0, 11):
         return f"MXNet {image.mxnet} has no dist_* kvstore, so that no Workers train together: {again}"
     return (
