@@ -235,10 +235,17 @@ def _listed(folder: Path) -> dict[str, str]:
 
     A README names those that its author installs.
     """
+    from mxnet_operator.cli.running.setup_files import read_setup_file  # noqa: PLC0415 - it needs the extra local
+
+    project = read_setup_file(folder)
     files = sorted((*folder.glob("requirement*.txt"), *folder.glob("requirements/*.txt")), reverse=True)
     told = (found[1] for each in folder.glob("README*") for line in _lines(each) for found in _INSTALL.finditer(line))
     words = (word.strip("'\",.;:()") for line in told for word in line.split())
-    lines = (*words, *(line.partition("#")[0].strip() for each in files for line in _lines(each)))
+    lines = (
+        *words,
+        *(project.requirements if project else ()),
+        *(line.partition("#")[0].strip() for each in files for line in _lines(each)),
+    )
     return {_project(each): each for each in lines if _REQUIREMENT.fullmatch(each)}
 
 

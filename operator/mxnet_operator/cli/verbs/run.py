@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -359,8 +359,10 @@ def run(
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
         code = asyncio.run(run_job(job, target, options, record))
-    if code == Exit.FAILED and (hint := failure_hint(record.message, job, script)):
-        say(hint)
+    if code == Exit.FAILED:
+        asked = "" if script is None else _other_environment(script, pip or [])
+        if hint := asked or failure_hint(record.message, job, script):
+            say(hint)
     leave(code)
 
 
@@ -387,7 +389,7 @@ def _with_folder(
         credentials_of(target)  # a context that doesn't exist is the mistake to name
     if build:
         refuse_what_must_fail(script, needs_driver=is_local and gpus)
-        for warning in script.warnings:
+        for warning in filter(None, (*script.warnings, _other_environment(script, packages))):
             say(warning, style="yellow")
     if not is_local:
         raise needs_image(script, packages, environment, gpus=gpus, write=build)
@@ -397,6 +399,12 @@ def _with_folder(
         error.hint = error.hint or build_hint(error.message, script)
         raise
     return dataclasses.replace(described, image=image, command=list(script.command))
+
+
+def _other_environment(script: Script, packages: Sequence[str]) -> str:
+    with extra_needed("local"):
+        from mxnet_operator.cli.running.setup_files import other_environment  # noqa: PLC0415
+    return other_environment(script, packages)
 
 
 @contextlib.contextmanager
