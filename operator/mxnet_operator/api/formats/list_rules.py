@@ -23,12 +23,12 @@ from mxnet_operator.api.rules import (
     NO_SCHEDULER,
     TOO_LONG,
     Rule,
-    last_index_in_cel,
     main_container,
     names_fit,
+    names_fit_in_cel,
 )
 
-_COUNT: Final = "(has(r.replicas) ? r.replicas : 1)"
+_COUNT: Final = "r.?replicas.orValue(1)"
 _CHIEF: Final = "self.terminationPolicy.chief"
 
 
@@ -85,10 +85,7 @@ def names_of_list_fit(default: str) -> Rule:
     return Rule(
         at=(),
         field=".metadata.name",
-        cel=(
-            "!has(self.spec.replicaSpecs) || self.spec.replicaSpecs.all(r, "
-            f"size(self.metadata.name + {type_in_cel('r', default)}) + {last_index_in_cel('r')} < {names.MAX_NAME - 1})"
-        ),
+        cel=names_fit_in_cel("self.spec.replicaSpecs", "t", type_in_cel("t", default)),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, counts(job["spec"].get("replicaSpecs", ()), default)),
         at_creation=True,

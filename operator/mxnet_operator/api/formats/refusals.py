@@ -1,5 +1,6 @@
 """Rules that reject a misplaced field, each with the spelling that was probably meant."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from mxnet_operator.api import names
@@ -11,19 +12,25 @@ ENTRY: Final = (*LIST, "*")
 ONLY_V1: Final = f"a list of replicas has none: `mxjob convert` makes it {names.API_VERSION}, which does"
 
 
-def no_field(field: str, why: str, *, at: tuple[str, ...] = SPEC) -> Rule:
-    """Return the rule that there is no such field in the value at a path."""
-    return Rule(
-        at=at, field=f".{field}", cel=f"!has(self.{field})", message=why, holds=lambda value: field not in value
-    )
+def no_field(field: str, why: str, *, at: tuple[str, ...] = SPEC, versions: tuple[str, ...] = ()) -> Rule:
+    """Return the rule that there is no such field in the value at a path.
+
+    It stands at the field: the API server evaluates it only where somebody wrote that.
+    """
+    return Rule(at=(*at, field), cel="false", message=why, versions=versions, holds=lambda _: False)
 
 
-def not_in(api_version: str, field: str, why: str) -> Rule:
-    """Return the rule that a field of the spec is not written in a version."""
+def none_beside(other: str, words: Mapping[str, str], versions: tuple[str, ...]) -> Rule:
+    """Return the rule that a spec has none of some fields beside another, in versions; `words` say what to write.
+
+    It is one rule for all of them, since each reading of a field costs the API server a copy of the spec's schema.
+    """
+    present = " || ".join(f"has(self.{field})" for field in words)
     return Rule(
-        at=(),
-        field=f".spec.{field}",
-        cel=f"self.apiVersion != '{api_version}' || !has(self.spec.{field})",
-        message=why,
-        holds=lambda job: job.get("apiVersion") != api_version or field not in job["spec"],
+        at=SPEC,
+        cel=f"!({present}) || !has(self.{other})",
+        message=f"these fields belong to another format than {other}:",
+        words=words,
+        versions=versions,
+        holds=lambda spec: other not in spec or not any(field in spec for field in words),
     )
