@@ -82,8 +82,9 @@ def _with_templates(schema: Any, template: Schema) -> Any:
 def _without_templates(kind: Kind) -> Schema:
     schema = _schema_of(MXJob)
     properties: dict[str, Schema] = schema["properties"]
-    # With both of these names, kube-apiserver has no need to build the schema of the root anew for each validation.
-    properties["metadata"] = {"type": "object", "properties": dict.fromkeys(("name", "generateName"), {"type": "string"})}
+    # With both names, kube-apiserver need not build the schema of the root anew for each validation.
+    text = {"type": "string"}
+    properties["metadata"] = {"type": "object", "properties": {"name": text, "generateName": text}}
     definition = definition_of(kind)
     if definition.spec is not None:
         properties["spec"] = _schema_of(definition.spec)

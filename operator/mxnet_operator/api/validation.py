@@ -191,7 +191,7 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
         return
     if not (metadata.get("name") or metadata.get("generateName")):
         yield FieldError("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
-    with_own_words = ("name", "labels", "annotations")
+    with_own_words = ("name", "generateName", "labels", "annotations")
     others = {field: value for field, value in metadata.items() if field not in with_own_words}
     for error in structural_errors(metadata_schema(), others, "metadata"):
         if error.reason == "FieldValueTypeInvalid":
