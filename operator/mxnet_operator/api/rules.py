@@ -48,14 +48,14 @@ class Rule(Sentence, frozen=True, kw_only=True):
     required: bool = False
     """Whether it says that a field is missing, which the API server words differently."""
     at_creation: bool = False
-    """Whether it is for new objects only. Each rule at the root is: every write of the status changes the root, and a
-    job from before the rule could never be given one. Below the root, Kubernetes accepts what an update leaves as it is.
+    """Whether it is for new objects only, as each rule at the root is: every write of the status changes the root, so
+    that a job from before the rule could never be given one. Below it, Kubernetes accepts what an update leaves.
     """
     of_submission: bool = False
     """Whether a stored job that breaks the rule runs all the same: training-operator 1.8.1 ran it."""
 
     def detail(self, value: Any) -> str:
-        """Message of the server for a value that violates it; it shows the value, unless that is an object or a list."""
+        """Message of the server for a value that violates it, which it shows unless that is an object or a list."""
         if self.required:
             return f"Required value: {self.about(value)}"
         if isinstance(value, dict | list):
@@ -171,7 +171,6 @@ def counts_of_map(field: str) -> tuple[Rule, ...]:
         ),
         Rule(
             at=at,
-            cel=f"self.exists(t, {_COUNT} > 0)",
             message=NO_REPLICA,
             holds=_has_a_replica,
         ),

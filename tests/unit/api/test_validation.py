@@ -103,10 +103,6 @@ def test_a_job_of_every_type_is_valid() -> None:
             "spec.mxReplicaSpecs: Invalid value: Scheduler and TunerTracker can have one replica only",
         ),
         (
-            make_mxjob().worker(0).manifest(),
-            "spec.mxReplicaSpecs: Invalid value: at least one replica is needed",
-        ),
-        (
             make_mxjob().server(1).worker(1).manifest(),
             "spec.mxReplicaSpecs: Invalid value: a Server needs a Scheduler to register with",
         ),
@@ -150,11 +146,17 @@ def test_one_mistake_has_one_message_with_the_path_and_what_is_expected(manifest
     assert messages(manifest) == [expected]
 
 
-def test_a_type_in_two_spellings_is_told_by_validate_and_the_controller_alone() -> None:
-    manifest = make_mxjob().worker(1).replicas("worker", 1).manifest()
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (make_mxjob().worker(1).replicas("worker", 1).manifest(), "a type is given twice, in different case"),
+        (make_mxjob().worker(0).manifest(), "at least one replica is needed"),
+    ],
+)
+def test_a_rare_mistake_is_told_by_validate_and_the_controller_alone(manifest: Any, expected: str) -> None:
     assert messages(manifest) == []
     assert [error.message for error in job_formats.errors(manifest)] == [
-        "spec.mxReplicaSpecs: Invalid value: a type is given twice, in different case"
+        f"spec.mxReplicaSpecs: Invalid value: {expected}"
     ]
 
 
@@ -184,7 +186,7 @@ def test_minus_zero_is_no_integer(replicas: float, is_valid: bool) -> None:
 def test_two_mistakes_have_two_messages() -> None:
     manifest = changed(changed(worker(), 7, "spec", "jobMode"), "x", *WORKER, "replicas")
     assert len(messages(manifest)) == 2
-    assert len(messages(without(changed(worker(), 0, *WORKER, "replicas"), "spec", "jobMode"))) == 2
+    assert len(messages(without(changed(worker(), "main", *CONTAINERS, 0, "name"), "spec", "jobMode"))) == 2
 
 
 @pytest.mark.parametrize(("length", "fits"), [(54, True), (55, False), (64, False)])

@@ -29,7 +29,6 @@ from mxnet_operator.api.rules import (
 )
 
 _COUNT: Final = "r.?replicas.orValue(1)"
-_CHIEF: Final = "self.terminationPolicy.chief"
 
 
 def list_rules(default: str) -> tuple[Rule, ...]:
@@ -99,14 +98,9 @@ def has_a_scheduler(default: str) -> Rule:
         entries = spec.get("replicaSpecs")
         return entries is None or spec.get("jobMode") == LOCAL or count_of(entries, SCHEDULER, default) > 0
 
-    kind = type_in_cel("r", default)
     return Rule(
         at=SPEC,
         field=".replicaSpecs",
-        cel=(
-            f"!has(self.replicaSpecs) || (has(self.jobMode) && self.jobMode == '{LOCAL}') || "
-            f"self.replicaSpecs.exists(r, {kind} == '{SCHEDULER}' && {_COUNT} > 0)"
-        ),
         message=f"a job must have 1 and only 1 {SCHEDULER}, unless its jobMode is {LOCAL}",
         holds=has_one,
     )
@@ -120,8 +114,6 @@ def chief_rules(default: str) -> tuple[Rule, ...]:
         chief = chief_of(spec)
         return "replicaSpecs" not in spec or chief is None or count_of(spec["replicaSpecs"], chief, default) > 0
 
-    kind = type_in_cel("r", default)
-    chief = f"(has({_CHIEF}.replicaName) && {_CHIEF}.replicaName != '' ? {_CHIEF}.replicaName : '{SCHEDULER}')"
     return (
         Rule(
             at=at,
@@ -140,10 +132,6 @@ def chief_rules(default: str) -> tuple[Rule, ...]:
         Rule(
             at=SPEC,
             field=".terminationPolicy.chief",
-            cel=(
-                f"!has(self.replicaSpecs) || !has(self.terminationPolicy) || !has({_CHIEF}) || "
-                f"self.replicaSpecs.exists(r, {kind} == {chief} && {_COUNT} > 0)"
-            ),
             message="there is no replica of the chief's type",
             holds=is_there,
         ),

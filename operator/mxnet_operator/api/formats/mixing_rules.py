@@ -16,8 +16,8 @@ from mxnet_operator.api.rules import Rule
 _BETA: Final = f"{names.GROUP}/v1beta1"
 _ALPHA: Final = f"{names.GROUP}/v1alpha1"
 _MODES: Final = ("MXTrain", "MXTune")
+_SPELT_ALIKE: Final = {"cleanupPodPolicy": "write cleanPodPolicy, in v1 under runPolicy"}
 _OF_A_LIST: Final = {
-    "cleanupPodPolicy": "write cleanPodPolicy, in v1 under runPolicy",
     "terminationPolicy": "write successPolicy: Scheduler or AllWorkers",
     "schedulerName": "write template.spec.schedulerName",
     "mxImage": "each container names its image",
@@ -36,8 +36,9 @@ _FLAT: Final = {field: f"write spec.runPolicy.{field}" for field in FLAT_FIELDS}
 def rules_between_formats() -> Iterator[Rule]:
     """Yield the rules of mxjobs.kubeflow.org."""
     yield from _what_is_required()
-    yield none_beside("mxReplicaSpecs", _OF_A_LIST, ("v1", "v1beta1"))
-    yield none_beside("replicaSpecs", _OF_A_MAP, ("v1", "v1alpha1"))
+    yield none_beside("mxReplicaSpecs", _SPELT_ALIKE, ("v1", "v1beta1"))
+    yield none_beside("mxReplicaSpecs", _OF_A_LIST, ("v1", "v1beta1"), served=False)
+    yield none_beside("replicaSpecs", _OF_A_MAP, ("v1", "v1alpha1"), served=False)
     # v1beta1's default may have filled in cleanPodPolicy: there, the runPolicy is what is wrong.
     yield none_beside("runPolicy", _FLAT, ("v1",))
     yield Rule(

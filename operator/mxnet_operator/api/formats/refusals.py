@@ -20,15 +20,12 @@ def no_field(field: str, why: str, *, at: tuple[str, ...] = SPEC, versions: tupl
     return Rule(at=(*at, field), cel="false", message=why, versions=versions, holds=lambda _: False)
 
 
-def none_beside(other: str, words: Mapping[str, str], versions: tuple[str, ...]) -> Rule:
-    """Return the rule that a spec has none of some fields beside another, in versions; `words` say what to write.
-
-    It is one rule for all of them, since each reading of a field costs the API server a copy of the spec's schema.
-    """
+def none_beside(other: str, words: Mapping[str, str], versions: tuple[str, ...], *, served: bool = True) -> Rule:
+    """Return the rule that a spec has none of some fields beside another, in versions; `words` say what to write."""
     present = " || ".join(f"has(self.{field})" for field in words)
     return Rule(
         at=SPEC,
-        cel=f"!({present}) || !has(self.{other})",
+        cel=f"!({present}) || !has(self.{other})" if served else "",
         message=f"these fields belong to another format than {other}:",
         words=words,
         versions=versions,

@@ -63,7 +63,8 @@ def counts_of_map_stay(field: str) -> TransitionRule:
         """Return CEL: every type with replicas in one map has as many in the other, in whatever case it is written."""
         equal = f"{_count(f'{other}[u]')} == {_count(f'{one}[t]')}"
         exists = f"{other}.exists(u, u.lowerAscii() == t.lowerAscii() && {equal})"
-        return f"{one}.all(t, {exists} || {_count(f'{one}[t]')} == 0)"
+        quick = f"(t in {other} && {_count(f'{one}[t]')} == {_count(f'{other}[t]')})"
+        return f"{one}.all(t, {quick} || {exists} || {_count(f'{one}[t]')} == 0)"
 
     return _stay(field, same, lambda specs: ((name, spec.get("replicas", 1)) for name, spec in specs.items()))
 
