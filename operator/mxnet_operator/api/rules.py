@@ -50,6 +50,8 @@ class Rule(Sentence, frozen=True, kw_only=True):
     at_creation: bool = False
     """Whether it is for new objects only, as each rule at the root is: every write of the status changes the root, so
     that a job from before the rule could never be given one. Below it, Kubernetes accepts what an update leaves.
+
+    What an update can break anew needs `kept_by_updates` besides.
     """
     of_submission: bool = False
     """Whether a stored job that breaks the rule runs all the same: training-operator 1.8.1 ran it."""
@@ -68,6 +70,22 @@ class TransitionRule(Sentence, frozen=True):
 
     allows: Callable[[Any, Any], bool]
     """Function that returns whether the second value may replace the first."""
+
+
+def kept_by_updates(rule: Rule, field: str) -> TransitionRule:
+    """Return the rule that an update which changes `spec.<field>` keeps a rule `at_creation`.
+
+    It is a rule of its own since the server can't bound the cost of what a rule for new objects walks in the stored one
+    (`docs/facts/kubernetes.md`).
+    """
+    return TransitionRule(
+        at=rule.at,
+        field=f".spec.{field}",
+        cel=f"{rule.cel} || (has(oldSelf.spec.{field}) && self.spec.{field} == oldSelf.spec.{field})",
+        message=rule.message,
+        # The comparison first: a status may be written to a job that an older CRD took malformed.
+        allows=lambda old, new: new["spec"].get(field) == old["spec"].get(field) or rule.holds(new),
+    )
 
 
 def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -128,11 +146,11 @@ _ALWAYS_FITS = names.MAX_NAME - max(map(len, names.REPLICA_TYPES)) - len(str(MAX
 
 
 def names_fit_in_cel(entries: str, entry: str, replica_type: str) -> str:
-    """Return CEL for whether the names of all pods fit; a variable in `entry` is `t`, and `replica_type` is of that."""
+    """Return CEL for whether the names of all pods fit; `t` in the other arguments walks the field `entries`."""
     count = f"{entry}.?replicas.orValue(1)"
     last = f"string({count} > 0 ? {count} - 1 : 0)"
     return (
-        f"size(self.metadata.name) <= {_ALWAYS_FITS} || !has({entries}) || [{entries}].all(m, "
+        f"size(self.metadata.name) <= {_ALWAYS_FITS} || [?self.spec.?{entries}].all(m, "
         f"m.all(t, size(self.metadata.name + {replica_type} + {last}) < {names.MAX_NAME - 1}))"
     )
 
@@ -142,7 +160,7 @@ def names_of_map_fit(field: str) -> Rule:
     return Rule(
         at=(),
         field=".metadata.name",
-        cel=names_fit_in_cel(f"self.spec.{field}", "m[t]", "t"),
+        cel=names_fit_in_cel(field, "m[t]", "t"),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, _replicas(job["spec"].get(field, {}))),
         at_creation=True,

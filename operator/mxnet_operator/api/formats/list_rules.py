@@ -84,7 +84,7 @@ def names_of_list_fit(default: str) -> Rule:
     return Rule(
         at=(),
         field=".metadata.name",
-        cel=names_fit_in_cel("self.spec.replicaSpecs", "t", type_in_cel("t", default)),
+        cel=names_fit_in_cel("replicaSpecs", "t", type_in_cel("t", default)),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, counts(job["spec"].get("replicaSpecs", ()), default)),
         at_creation=True,

@@ -44,7 +44,10 @@ def rules_between_formats() -> Iterator[Rule]:
     yield Rule(
         at=SPEC,
         field=".mxReplicaSpecs",
-        message=f"label belongs to another format than runPolicy: write template.metadata.annotations[{names.TUNER_KEY_ANNOTATION}]",
+        message=(
+            "label belongs to another format than runPolicy: write"
+            f" template.metadata.annotations[{names.TUNER_KEY_ANNOTATION}]"
+        ),
         holds=lambda spec: (
             "runPolicy" not in spec or not any("label" in each for each in spec.get("mxReplicaSpecs", {}).values())
         ),

@@ -14,6 +14,8 @@ from mxnet_operator.api.formats.transition_rules import (
     FINISHED_STAYS,
     counts_of_list_stay,
     counts_of_map_stay,
+    names_of_list_stay,
+    names_of_map_stay,
 )
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import RULES
@@ -39,6 +41,8 @@ DEFINITION: Final = Definition(
     transitions=(
         counts_of_map_stay("mxReplicaSpecs"),
         counts_of_list_stay(WORKER),
+        names_of_map_stay("mxReplicaSpecs"),
+        names_of_list_stay(WORKER),
         FINISHED_STAYS,
     ),
 )

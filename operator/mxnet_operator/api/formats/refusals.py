@@ -21,13 +21,18 @@ def no_field(field: str, why: str, *, at: tuple[str, ...] = SPEC, versions: tupl
 
 
 def none_beside(other: str, words: Mapping[str, str], versions: tuple[str, ...], *, served: bool = True) -> Rule:
-    """Return the rule that a spec has none of some fields beside another, in versions; `words` say what to write."""
+    """Return the rule that a spec has none of some fields beside another, in versions; `words` say what to write.
+
+    The API server leaves it to others where not even mode and replicas are there besides.
+    """
+    fewest = len({"jobMode", "mxReplicaSpecs", other}) + 1 if served else 0
     present = " || ".join(f"has(self.{field})" for field in words)
     return Rule(
         at=SPEC,
-        cel=f"!({present}) || !has(self.{other})" if served else "",
+        # A copy of the spec's schema is what each `has` costs; the size of the spec costs nothing.
+        cel=f"size(dyn(self)) < {fewest} || !({present}) || !has(self.{other})" if served else "",
         message=f"these fields belong to another format than {other}:",
         words=words,
         versions=versions,
-        holds=lambda spec: other not in spec or not any(field in spec for field in words),
+        holds=lambda spec: len(spec) < fewest or other not in spec or not any(field in spec for field in words),
     )

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL
+from mxnet_operator.api.formats.list_rules import names_of_list_fit
 from mxnet_operator.api.formats.lists import counts, type_in_cel
 from mxnet_operator.api.formats.refusals import SPEC
-from mxnet_operator.api.rules import TransitionRule
+from mxnet_operator.api.rules import TransitionRule, kept_by_updates, names_of_map_fit
 
 _WHY: Final = "processes of MXNet can't join or leave a running job"
 
@@ -18,7 +19,7 @@ _WHY: Final = "processes of MXNet can't join or leave a running job"
 def _stay(
     field: str, same: Callable[[str, str], str], read: Callable[[Any], Iterable[tuple[str, int]]]
 ) -> TransitionRule:
-    """Return the rule for replicas at `spec.<field>`, from CEL that compares two values of it and a reader of counts."""
+    """Return the rule for replicas at `spec.<field>`, from CEL that compares two of them and a reader of counts."""
 
     def allows(old: Any, new: Any) -> bool:
         if any(_is_suspended(spec) or field not in spec for spec in (old, new)):
@@ -31,10 +32,7 @@ def _stay(
     return TransitionRule(
         at=SPEC,
         field=f".{field}",
-        cel=(
-            f"!has(self.{field}) || !has(oldSelf.{field}) || [self.{field}].all(a, [oldSelf.{field}].all(b, "
-            f"{same('a', 'b')} && {same('b', 'a')})){either}"
-        ),
+        cel=(f"[?self.?{field}].all(a, [?oldSelf.?{field}].all(b, {same('a', 'b')} && {same('b', 'a')})){either}"),
         message=(
             f"numbers of replicas can be changed only while runPolicy.suspend is true: {_WHY}"
             if suspends
@@ -77,6 +75,16 @@ def counts_of_list_stay(default: str) -> TransitionRule:
         return f"{one}.all(r, {other}.exists(u, {equal}) || {_count('r')} == 0)"
 
     return _stay("replicaSpecs", same, lambda entries: counts(entries, default))
+
+
+def names_of_map_stay(field: str) -> TransitionRule:
+    """Return the rule that the pods' names go on fitting, where the replicas are a map at `spec.<field>`."""
+    return kept_by_updates(names_of_map_fit(field), field)
+
+
+def names_of_list_stay(default: str) -> TransitionRule:
+    """Return the rule that the pods' names go on fitting, where the replicas are a list."""
+    return kept_by_updates(names_of_list_fit(default), "replicaSpecs")
 
 
 def _finished_stays(old: Any, new: Any) -> bool:
