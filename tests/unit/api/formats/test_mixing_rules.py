@@ -174,3 +174,10 @@ def test_a_list_without_a_scheduler_is_refused_unless_it_is_local():
 @pytest.mark.parametrize("written", [None, [], "text", {"spec": []}, {"spec": {"replicaSpecs": {}}}, {"kind": 7}])
 def test_what_is_no_job_at_all_is_an_error_and_no_crash(written):
     assert job_formats.errors(written) != []
+
+
+def test_a_spec_that_lacks_its_mode_is_told_of_that_first():
+    """kube-apiserver knows by the number of fields that nothing is misplaced; here, it is wrong."""
+    written = changed(V1, "All", "spec", "cleanupPodPolicy")
+    written["spec"] = {field: written["spec"][field] for field in ("mxReplicaSpecs", "cleanupPodPolicy")}
+    assert [error.path for error in job_formats.errors(written)] == ["spec.jobMode"]
