@@ -12,6 +12,7 @@ import forked_mxjob
 import pytest
 from waiting import SECONDS
 
+from mxnet_operator.cli.running.images import EnvironmentOptions
 from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageError, ImageStore, Wanted, parse_day, take_snapshot
 from mxnet_operator.local.images.environment import find_interpreter, installed_interpreter
 
@@ -162,6 +163,19 @@ def test_a_requirement_of_another_mxnet_chooses_the_image(store, folder):
         (folder / "requirements.txt").write_text(f"six\n{line}\n")
         assert store.add("mine", folder).base == base, line
         assert store.resolve("mine").base == base
+
+
+def test_the_newest_packages_of_a_day_choose_its_mxnet_unless_the_user_does(store, folder):
+    for given, packages, base in (
+        (EnvironmentOptions("2019-08-27"), ["gluonts"], "mxjob/mxnet:1.4.1-py3.7-2019-08-27"),
+        (EnvironmentOptions("2019-08-27"), ["six"], "mxjob/mxnet:1.5.0-py3.7-2019-08-27"),
+        (EnvironmentOptions("2019-08-27"), ["gluonts", "six==99"], "mxjob/mxnet:1.5.0-py3.7-2019-08-27"),
+        (EnvironmentOptions("2019-08-27"), ["gluonts", "mxnet<1.5.1"], "mxjob/mxnet:1.5.0-py3.7-2019-08-27"),
+        (EnvironmentOptions("2019-08-27", mxnet="1.5"), ["gluonts"], "mxjob/mxnet:1.5.0-py3.7-2019-08-27"),
+    ):
+        assert given.base(store, folder, packages) == base, (given, packages)
+    (folder / "requirements.txt").write_text("gluonts\n")
+    assert EnvironmentOptions("2019-08-27", "3.6").base(store, folder) == "mxjob/mxnet:1.4.1-py3.6-2019-08-27"
 
 
 def test_init_writes_a_dockerfile_of_the_day_with_its_lock(store, folder, tmp_path):

@@ -75,4 +75,4 @@ def test_the_config_map_cannot_be_changed_and_is_named_by_its_content() -> None:
     made = config_map("ml")
     assert made["immutable"] is True
     assert made["metadata"]["name"] == CONFIG_MAP
-    assert set(made["data"]) == {path.name for path in HOOK.iterdir() if path.is_file()}
+    assert set(made["data"]) == {path.name for path in HOOK.iterdir() if path.suffix in {".py", ".sh"}}

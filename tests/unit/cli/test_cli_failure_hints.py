@@ -265,6 +265,11 @@ def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
             assert hint(message).endswith(ASKED.format(options)), message
     with_gpu = job(resources={"limits": {"nvidia.com/gpu": 1}})
     assert "mxjob/mxnet:1.9.1-cu112" in hint(GPU[0], manifest=with_gpu)
+    (folder / "train.py").write_text("kv = mx.kv.create('dist_sync')\n")
+    alone = "MXNetError: Check failed: node.hostname.size():"
+    assert hint(alone).endswith(f"--workers 2, or a server for one worker: {ASKED.format('--servers 1')}")
+    gang = {"spec": {"mxReplicaSpecs": {**job()["spec"]["mxReplicaSpecs"], "Scheduler": job()}}}
+    assert hint(alone, manifest=gang) == ""
     notebook = hint("NameError: name 'get_ipython' is not defined")
     packages = "--pip ipython --pip ipykernel --pip matplotlib"
     assert notebook.endswith(f": mxjob run --workers 2 {packages} -- python -m IPython train.py -- --lr 0.1")

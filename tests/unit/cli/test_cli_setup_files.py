@@ -28,14 +28,14 @@ SAID = (
         "",
         "",
         date(2019, 3, 3),
-        f"setup.py asks for Python >=3.6,<3.8 and mxnet>=1.3,<1.6, {IMAGE} --as-of 2019-03-03 {PIPS}",
+        f"setup.py asks for Python >=3.6,<3.8 and mxnet>=1.3,<1.6, {IMAGE} {PIPS} --as-of 2019-03-03",
     ),
     (
         {"setup.py": OF_2019},
         "pandas==0.24.1\nmxnet\n",
         "--pip six",
         None,
-        f"setup.py asks for Python >=3.6,<3.8, {IMAGE} --pip six --python 3.7 --pip 'scipy<1.3'",
+        f"setup.py asks for Python >=3.6,<3.8, {IMAGE} --pip six --pip 'scipy<1.3' --python 3.7",
     ),
     (
         {"setup.py": OF_2019},
@@ -43,15 +43,15 @@ SAID = (
         "",
         None,
         "setup.py asks for Python >=3.6,<3.8, and the image has MXNet 1.6.0 and Python 3.8: mxjob run train.py"
-        " --python 3.7 --pip 'Pandas<1.0' --pip 'scipy<1.3' --pip six",
+        " --pip 'Pandas<1.0' --pip 'scipy<1.3' --pip six --python 3.7",
     ),
     (
         {"setup.cfg": "[options]\npython_requires = ==3.6.*\ninstall_requires =\n    six\n    mxnet-cu90 == 1.4.1\n"},
         "",
         "",
         None,
-        f"setup.cfg asks for Python ==3.6.* and mxnet-cu90 == 1.4.1, {IMAGE} --python 3.6 --pip six"
-        " --pip 'mxnet-cu90 == 1.4.1'",
+        f"setup.cfg asks for Python ==3.6.* and mxnet-cu90 == 1.4.1, {IMAGE} --pip six"
+        " --pip 'mxnet-cu90 == 1.4.1' --python 3.6",
     ),
     (
         {"setup.py": "import mine; mine.setup()", "pyproject.toml": "[project]\nrequires-python = '<3.10,>=3.9.1'\n"},
@@ -100,6 +100,21 @@ def project(tmp_path, monkeypatch):
 def test_another_python_or_mxnet_that_a_project_asks_for_is_said_with_the_command(project):
     for *given, line in SAID:
         assert other_environment(*project(*given)) == line, given
+
+
+def test_that_command_has_all_that_the_script_will_miss_next(project, tmp_path, monkeypatch):
+    monkeypatch.setattr("mxnet_operator.cli.running.failure_hints._has_nvidia_driver", lambda: False)
+    (tmp_path.parent / "data").mkdir(exist_ok=True)
+    for day, chosen, cv2 in (
+        (date(2018, 6, 25), "--as-of 2018-06-25", "opencv-python"),
+        (date(2019, 3, 3), "--as-of 2019-03-03", "opencv-python-headless"),
+    ):
+        given = project({"setup.py": "setup(python_requires='<3.8', install_requires=['six'])"}, day=day)
+        text = "import cv2, six\nopen('../data/a')\nx = mx.gpu()\nnet.save_parameters('out/net.params')\n"
+        (tmp_path / "train.py").write_text(text)
+        asked = f"--pip six {chosen} --pip {cv2} --mount ../data:../data --env MXJOB_GPU=cpu"
+        said = other_environment(Script.of(["train.py"]), given[1])
+        assert said.endswith(f": mkdir -p out && mxjob run train.py {asked}"), said
 
 
 def test_a_package_that_fails_to_import_is_proposed_as_the_project_asks_for_it(project):

@@ -62,7 +62,7 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
         CommandError: it is Python 2, imports what a package of the image removed, or needs a driver that lacks (2).
     """
     if not is_given(*OF_A_DAY) and (found := script.text.certain_failure) is not None:
-        again = _again(script, removal=found.removal)
+        again = rerun(script, removal=found.removal)
         raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
     if needs_driver and not _has_nvidia_driver():
         raise CommandError(
@@ -102,6 +102,7 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: Script | None) -> st
     """
     return (
         (_removed(message, ran) or _missing(message, ran) or _beside(message, ran) if ran is not None else "")
+        or _alone(message, job, ran)
         or _no_gpu(message, job, ran)
         or _no_dot(message, ran)
         or _unmade(message, ran)
@@ -114,10 +115,10 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: Script | None) -> st
 def build_hint(message: str, ran: Script) -> str:
     """Return the whole command for the first option that an image's failed build proposes; empty where it has none."""
     found = _PROPOSED.search(message)
-    return "" if found is None else f"run {_again(ran, *found.groups())}"
+    return "" if found is None else f"run {rerun(ran, *found.groups())}"
 
 
-def _again(
+def rerun(
     ran: Script | None,
     *own: str,
     removal: Removal | None = None,
@@ -125,15 +126,16 @@ def _again(
     draws: bool = False,
     saves: str = "",
     by: Sequence[str] = (),
+    environment: Sequence[str] | None = None,
 ) -> str:
     """Return the command with the options `own` and those for all that the script lacks and will miss next.
 
     Among that are what `removal` took away, the module `top`, a program of Graphviz if the script `draws`, and the
-    folder that it `saves` into. The program `by` runs it.
+    folder that it `saves` into. The program `by` runs it. `environment` is chosen; by default it is the folder's.
     """
     if ran is None:
         return given_command(*own)
-    text, environment = ran.text, _environment(ran, removal)
+    text, environment = ran.text, _environment(ran, removal) if environment is None else environment
     pips: dict[str, str] = {}
     for each in (*(removal.packages if removal is not None else ()), *_lacking(ran, top)):
         is_early = "--as-of" in environment and environment[-1] < _HEADLESS_SINCE
@@ -169,6 +171,12 @@ def _environment(ran: Script, removal: Removal | None) -> list[str]:
     return [] if day is None else ["--as-of", str(day)]
 
 
+def _alone(message: str, job: Mapping[str, Any], ran: Script | None) -> str:
+    if ran is None or "node.hostname.size()" not in message or "Scheduler" in job["spec"]["mxReplicaSpecs"]:
+        return ""
+    return f"a dist_* kvstore needs --workers 2, or a server for one worker: {rerun(ran, '--servers', '1')}"
+
+
 def _removed(message: str, ran: Script) -> str:
     if (found := removal_in(message)) is None:
         return ""
@@ -177,7 +185,7 @@ def _removed(message: str, ran: Script) -> str:
         day = runnable_day(ran.folder)
         if day is None or day >= removal.until or ran.text.is_python_3 or is_given("--python"):
             return ""
-    return f"{words}: {_again(ran, removal=removal)}"
+    return f"{words}: {rerun(ran, removal=removal)}"
 
 
 def _of_its_day(message: str, ran: Script) -> str:
@@ -185,14 +193,14 @@ def _of_its_day(message: str, ran: Script) -> str:
     options = _environment(ran, None)
     if not options or _USAGE in message:
         return ""
-    return f"the last commit of this folder is old; with MXNet and the packages of {options[-1]}: {_again(ran)}"
+    return f"the last commit of this folder is old; with MXNet and the packages of {options[-1]}: {rerun(ran)}"
 
 
 def _beside(message: str, ran: Script) -> str:
     """Return a hint at the folders beside the script's own that it reads, and the image doesn't have."""
     if not _NO_FILE.search(message) or not _mounts(ran):
         return ""
-    return f"the image has the files of {ran.folder} only: {_again(ran)}"
+    return f"the image has the files of {ran.folder} only: {rerun(ran)}"
 
 
 def _mounts(ran: Script) -> list[str]:
@@ -211,11 +219,11 @@ def _missing(message: str, ran: Script) -> str:
         return hint
     if top not in PROJECTS and _project(top) not in _listed(ran.folder):
         if ran.text.is_python_2 and not is_given("--python"):
-            return f"Python 3 doesn't find {name} beside the module that imports it: {_again(ran)}"
+            return f"Python 3 doesn't find {name} beside the module that imports it: {rerun(ran)}"
         if _mounts(ran):
-            return f"the image has the files of {ran.folder} only, without {name}: {_again(ran)}"
+            return f"the image has the files of {ran.folder} only, without {name}: {rerun(ran)}"
         return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
-    return f"{top} isn't in the image: {_again(ran, top=top)}"
+    return f"{top} isn't in the image: {rerun(ran, top=top)}"
 
 
 def _lacking(ran: Script, top: str) -> list[str]:
@@ -269,12 +277,12 @@ def _in_a_folder(module: str, ran: Script) -> str:
     if (here := _module_in(start, top)) is not None:
         return f"{here} has no {module.removeprefix(f'{top}.')}: is it another {top} than the script's?"
     if (here := _module_in(ran.folder, module)) is not None:
-        again = _again(ran, "--env", "PYTHONPATH=.")
+        again = rerun(ran, "--env", "PYTHONPATH=.")
         return f"{here} isn't beside the script, where Python looks: {again}"
     for folder in (Path.cwd(), *ran.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
             mount = f"{os.path.relpath(folder)}:{_MODULES}:ro"
-            again = _again(ran, "--mount", mount, "--env", f"PYTHONPATH={_MODULES}")
+            again = rerun(ran, "--mount", mount, "--env", f"PYTHONPATH={_MODULES}")
             return f"{here} isn't in the image, which has the files of {ran.folder}: {again}"
     return ""
 
@@ -291,13 +299,13 @@ def _no_gpu(message: str, job: Mapping[str, Any], ran: Script | None) -> str:
     if any("gpu" in name for each in containers for name in (each.get("resources") or {}).get("limits") or ()):
         return "the image's MXNet has no CUDA, which mx.gpu() needs: the image mxjob/mxnet:1.9.1-cu112 has it"
     if _has_nvidia_driver():
-        return f"the script uses a GPU, and the image's MXNet is for CPUs: {_again(ran, '--gpus-per-worker', '1')}"
+        return f"the script uses a GPU, and the image's MXNet is for CPUs: {rerun(ran, '--gpus-per-worker', '1')}"
     what = "with a GPU: --gpus-per-worker 1; with mx.cpu() for mx.gpu()"
-    return f"the script uses a GPU, and this machine lacks NVIDIA's driver; {what}: {_again(ran, *_CPU)}"
+    return f"the script uses a GPU, and this machine lacks NVIDIA's driver; {what}: {rerun(ran, *_CPU)}"
 
 
 def _no_dot(message: str, ran: Script | None) -> str:
-    return f"the script draws with a program of Graphviz: {_again(ran, draws=True)}" if _NO_DOT.search(message) else ""
+    return f"the script draws with a program of Graphviz: {rerun(ran, draws=True)}" if _NO_DOT.search(message) else ""
 
 
 def _unmade(message: str, ran: Script | None) -> str:
@@ -305,14 +313,14 @@ def _unmade(message: str, ran: Script | None) -> str:
     found = _NOT_OPENED.search(message)
     if ran is None or found is None or not _SAVING.search(message) or (ran.folder / found[1]).exists():
         return ""
-    return f"the script saves into {found[1]}, which doesn't exist: {_again(ran, saves=found[1])}"
+    return f"the script saves into {found[1]}, which doesn't exist: {rerun(ran, saves=found[1])}"
 
 
 def _notebook(message: str, ran: Script | None) -> str:
     if "name 'get_ipython' is not defined" not in message or ran is None or ran.file is None:
         return ""
     by = ("python", "-m", "IPython", os.path.relpath(ran.file))
-    return f"the script was a notebook; IPython runs it: {_again(ran, *_IPYTHON, by=by)}"
+    return f"the script was a notebook; IPython runs it: {rerun(ran, *_IPYTHON, by=by)}"
 
 
 def _download(message: str, ran: Script | None) -> str:
@@ -321,9 +329,7 @@ def _download(message: str, ran: Script | None) -> str:
     found = _URL.search(message)
     what = "" if found is None else f" of {found[3] or f'{found[1]}{found[2]}'}"
     mounts = ran is not None and _mounts(ran)
-    again = (
-        "--mount FOLDER:PATH" if is_mounted("data") else _again(ran, *(() if mounts else ("--mount", "./data:data")))
-    )
+    again = "--mount FOLDER:PATH" if is_mounted("data") else rerun(ran, *(() if mounts else ("--mount", "./data:data")))
     return (
         f"the download{what} failed: get the files another way, and mount their folder where the script looks: {again}"
     )

@@ -107,12 +107,17 @@ class EnvironmentOptions:
         Raises:
             ImageError: an option is wrong, or there is no such MXNet or Python.
         """
-        from mxnet_operator.local.images import DayImage, Wanted, parse_day  # noqa: PLC0415
+        from mxnet_operator.local.images import DayImage, ImageError, Wanted, parse_day  # noqa: PLC0415
 
         day = None if self.as_of is None else parse_day(self.as_of)
         wanted = Wanted(day, self.python, self.mxnet, gpus, proposed_day(folder))
         base, asked = store.choose_base(folder, packages, wanted)
         found = DayImage.parse(base)
+        if found is not None and day is not None and self.mxnet is None and not asked:
+            with contextlib.suppress(ImageError):  # the build says what can't be had
+                pin = asyncio.run(store.mxnet_asked_for(folder, packages, found))
+                base, asked = store.choose_base(folder, [*packages, pin], wanted)
+                found = DayImage.parse(base)
         if found is not None:
             say(f"{found}" + (f" (the requirements ask for {asked})" if asked else ""))
             if is_given("--workers") and (warning := _several_workers(found, asked)):

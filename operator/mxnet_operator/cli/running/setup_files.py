@@ -16,7 +16,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from mxnet_operator.cli.running.given_command import OF_A_DAY, given_command, is_given
+from mxnet_operator.cli.running.given_command import OF_A_DAY, is_given
+from mxnet_operator.cli.running.failure_hints import rerun
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.running.proposed_day import runnable_day
 from mxnet_operator.cli.running.script import Script
@@ -117,11 +118,11 @@ def other_environment(script: Script, packages: Sequence[str]) -> str:
             with contextlib.suppress(ImageError):
                 image = choose(Wanted(day, python), pin or given.mxnet, lambda each: bool(installed_interpreter(each)))
                 if _allows(pythons, image.python):
-                    options = (("--as-of", str(day)) if day else ()) + (("--python", python) if python else ())
+                    chosen = (("--python", python) if python else ()) + (("--as-of", str(day)) if day else ())
                     pip = [word for each in _to_add(found, given, image) for word in ("--pip", each)]
                     return (
                         f"{found.name} asks for {' and '.join(lacks)}, and the image has MXNet {has.mxnet} and Python"
-                        f" {has.python}: {given_command(*options, *pip)}"
+                        f" {has.python}: {rerun(script, *pip, environment=chosen)}"
                     )
     return ""
 

@@ -78,11 +78,13 @@ class Addition:
     start: Lock | DayImage
     requirements: Requirements
     cache: Path
+    has_mxnet: bool = True
+    """Whether the MXNet of an image of a day is among its packages; else the requirements choose theirs."""
 
     @property
     def _input(self) -> str:
         if isinstance(self.start, DayImage):
-            own = list(self.start.requirements)
+            own = list(self.start.requirements[0 if self.has_mxnet else 1 :])
         else:
             own = [f"{name}=={version}" for name, version in self.start.pins.items()]
         if self.requirements.mxnet is not None and self._mxnet is None:

@@ -7,17 +7,18 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from mxnet_operator.local.claims import lock, open_lock, try_lock
-from mxnet_operator.local.images.day import DayImage, Wanted, choose
+from mxnet_operator.local.images.day import DayImage, MXNetRequirement, Wanted, choose
 from mxnet_operator.local.images.environment import MARK, Environment, installed_interpreter
 from mxnet_operator.local.images.folder import IGNORED, Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
+from mxnet_operator.local.images.python2 import PYTHON2
 from mxnet_operator.local.images.requirements import Addition, Requirements, read_plain
 from mxnet_operator.local.images.snapshot import Snapshot
 from mxnet_operator.local.images.uv_process import ImageError, ProgressReader, Report
@@ -199,6 +200,18 @@ class ImageStore:
             return GPU_IMAGE if wanted.gpus else BASE_IMAGE, ""
         image = choose(wanted, pin, lambda python: installed_interpreter(python) is not None)
         return image.name, pin.text if pin else ""
+
+    async def mxnet_asked_for(self, folder: Path, packages: Sequence[str], base: DayImage) -> str:
+        """Return the MXNet, as a requirement, that the newest packages of a day need; empty where they need none.
+
+        Raises:
+            ImageError: the requirements can't be resolved.
+        """
+        added = replace(self._packages(Image("", folder, base.name, tuple(packages))), has_mxnet=False)
+        if not added.requirements.lines or base.python == PYTHON2:  # pip takes minutes
+            return ""
+        pins = (f"{name}=={version}" for name, version in (await added.resolve()).pins.items())
+        return next((each for each in pins if MXNetRequirement.parse(each)), "")
 
     def add(self, name: str, folder: Path, base: str | None = None) -> Image:
         """Add a folder as an image, or change the folder of an added image.
