@@ -217,7 +217,7 @@ class ReplicaLogs:
     def _log_of(self, label: str, name: str, uid: str = "") -> PodLog:
         """Return a pod's log from where the cursor is. It goes on through any outage: the wait for the job decides."""
         return PodLog(
-            self._client,
+            self._client.api,
             self._ref.namespace,
             name,
             uid,

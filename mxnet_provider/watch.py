@@ -7,14 +7,16 @@ import asyncio
 import concurrent.futures
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mxnet_operator.readers.log_lines import LineSplitter
+from mxnet_operator.client.pod_log import PodLog
+from mxnet_operator.client.whole_result import result_from
+from mxnet_operator.readers.long_result import reference
+from mxnet_operator.readers.pods import label_of
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
-from mxnet_provider.job import replicas, result_in_log
+from mxnet_provider.job import replicas
 from mxnet_provider.job.completion import Completion, completion_of
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, LeaseRenewer, title_of
@@ -189,30 +191,22 @@ async def with_whole_result(
     log: "Logger",
 ) -> dict[str, Any]:
     """Return a finished job with its result, from the log where that is too long for the status."""
-    there = result_in_log.result_in_log(job, pods, result_of)
-    if there is None:
+    wanted = None
+    if result_of is not None:
+        wanted = reference((job.get("status") or {}).get("result") or replicas.result_text(pods, result_of))
+    if wanted is None:
         return job
-    try:
-        if there.pod is not None:
-            namespace = job["metadata"]["namespace"]
-            lines = await _read(client.read_log(there.pod, namespace, since=None, tail_lines=there.wanted.tail_lines))
-            if (completed := there.completed(job, lines)) is not None:
-                return completed
-    except Exception as e:
-        if refusal(e) is None or is_transient(e):
-            raise
-        log.warning(result_in_log.UNREADABLE, there.pod, message(e))
-    log.warning(result_in_log.LOST, there.wanted.loss)
+    for name in (pod["metadata"]["name"] for pod in pods if label_of(pod) == result_of):
+        lines = PodLog(client.api, job["metadata"]["namespace"], name).lines(tail=wanted.tail_lines)
+        try:
+            if (whole := await result_from(lines, wanted, job)) is not None:
+                return whole
+        except Exception as e:
+            if refusal(e) is None or is_transient(e):
+                raise
+            log.warning("The log of %s, which has the job's result, could not be read: %s", name, message(e))
+    log.warning("%s The task returns none.", wanted.loss)
     return job
-
-
-async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
-    splitter = LineSplitter()
-    lines: list[bytes] = []
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            lines += splitter.feed(chunk)
-    return [*lines, splitter.rest]
 
 
 class StoppedError(Exception):

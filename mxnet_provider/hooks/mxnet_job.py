@@ -14,6 +14,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoun
 from kubernetes import client
 
 from mxnet_operator.api import names
+from mxnet_operator.client.pod_log import PodLog
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.log_lines import split_lines
 from mxnet_provider.hooks.api_errors import is_transient
@@ -158,8 +159,8 @@ class MXNetJobHook(KubernetesHook):
         """
 
         async def read(jobs: AsyncJobClient) -> list[bytes]:
-            chunks = jobs.read_log(pod, namespace, since=since, tail_lines=tail_lines)
-            return list(split_lines([chunk async for chunk in chunks]))
+            found = PodLog(jobs.api, namespace, pod).chunks(since=since, tail=tail_lines)
+            return list(split_lines([chunk async for chunk in found]))
 
         try:
             return self._ask(read)

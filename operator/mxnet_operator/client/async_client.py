@@ -23,10 +23,10 @@ from mxnet_operator.client.errors import (
     LogIncompleteError,
     ResultLostError,
 )
+from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_status import JobStatus, status_of
 from mxnet_operator.client.jobs import (
     DeletedError,
-    delete_job,
     job_versions,
     main_replica,
     pod_name,
@@ -45,7 +45,7 @@ from mxnet_operator.readers.training_log import TrainingLog
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-JobRef = str | JobStatus
+JobOrName = str | JobStatus
 """A job's name, or the status that `submit` returned, which means that job only and no later one of its name."""
 Manifest = Mapping[str, Any] | str | Path
 
@@ -153,7 +153,7 @@ class AsyncMXJobClient:
             raise InvalidJobError(problems)
         return made
 
-    async def get(self, job: JobRef) -> JobStatus:
+    async def get(self, job: JobOrName) -> JobStatus:
         """Return the current status of a job.
 
         Args:
@@ -164,7 +164,7 @@ class AsyncMXJobClient:
         """
         return await self._status(await self._found(job))
 
-    async def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
+    async def wait(self, job: JobOrName, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
         """Wait until a job has finished, and return its status.
 
         Args:
@@ -183,7 +183,7 @@ class AsyncMXJobClient:
             raise JobFailedError(status)
         return status
 
-    async def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
+    async def logs(self, job: JobOrName, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
         """Yield the lines of a replica's log, through restarts of the job, until the job has finished.
 
         Args:
@@ -205,7 +205,7 @@ class AsyncMXJobClient:
             async for line in lines:
                 yield line.rstrip("\r\n")
 
-    async def result(self, job: JobRef, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
+    async def result(self, job: JobOrName, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
         """Wait until a job has succeeded, and return its result.
 
         The result is what Worker 0 (in tuning, the Tuner) wrote to /dev/termination-log, up to 256 KiB: parsed if it
@@ -226,7 +226,7 @@ class AsyncMXJobClient:
             raise ResultLostError(f"MXJob {status.namespace}/{status.name}: {status.lost_result}")
         return status.result
 
-    async def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
+    async def metrics(self, job: JobOrName, *, replica: str | None = None) -> dict[str, Any]:
         """Return the metrics in a replica's log so far, each as a list with a value per epoch.
 
         `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, the Speedometer's speed in
@@ -241,7 +241,7 @@ class AsyncMXJobClient:
             training.take(line)
         return training.history()
 
-    async def delete(self, job: JobRef, *, wait: bool = True) -> bool:
+    async def delete(self, job: JobOrName, *, wait: bool = True) -> bool:
         """Delete a job with its pods, and return whether it existed.
 
         Args:
@@ -252,7 +252,7 @@ class AsyncMXJobClient:
             found = await self._found(job)
         except JobNotFoundError:
             return False
-        deleted = await delete_job(self._connected, found)
+        deleted = await JobClient(self._connected).delete_job(JobRef.of(found))
         if deleted and wait:
             await until_gone(self._connected, found)
         return deleted
@@ -289,7 +289,7 @@ class AsyncMXJobClient:
                 return found
             raise JobExistsError(f"MXJob {namespace}/{name} already exists; it was not changed") from refusal
 
-    async def _found(self, job: JobRef) -> dict[str, Any]:
+    async def _found(self, job: JobOrName) -> dict[str, Any]:
         name, namespace, uid = _identity(job)
         namespace = namespace or self._namespace or self._connected.namespace
         found = await self._stored(namespace, name) if is_path_segment(name) else None
@@ -374,7 +374,7 @@ class AsyncMXJobClient:
             yield line
 
 
-def _identity(job: JobRef) -> tuple[str, str | None, str]:
+def _identity(job: JobOrName) -> tuple[str, str | None, str]:
     """Name, namespace and uid, as far as they are known."""
     return (job, None, "") if isinstance(job, str) else (job.name, job.namespace, job.uid)
 

@@ -179,7 +179,7 @@ class Server:
         self.holds = asyncio.Event()
         self.holds.set()
 
-    async def get_bytes(self, path, params):
+    async def stream(self, path, params, *, idle_timeout):
         name = path.split("/")[-2]
         self.read.append(name)
         await self.holds.wait()
@@ -187,7 +187,7 @@ class Server:
         if isinstance(found, Exception):
             raise found
         lines = found.split("\n")[-params["tailLines"] :]
-        return "".join(f"{line}\n" for line in lines).encode()[: params["limitBytes"]]
+        yield "".join(f"2026-01-01T00:00:00Z {line}\n" for line in lines).encode()[: params["limitBytes"]]
 
 
 class Looker:

@@ -91,15 +91,16 @@ class ScriptedLog:
         self.asked = []
         self.shown = []
         self.warnings = []
+        self.api = self
 
     async def replica_pods(self, _ref):
         return [self.pod()]
 
-    async def get_replica_pod(self, _name, _namespace):
+    async def find(self, _path, *, shape):
         return self.pod(ended=self.ended())
 
-    async def read_log(self, _pod, _namespace, *, since, **_):
-        self.asked.append(since)
+    async def stream(self, _path, params, *, idle_timeout):
+        self.asked.append(params.get("sinceTime"))
         for chunk in self.streams.pop(0):
             if isinstance(chunk, Exception):
                 raise chunk

@@ -30,6 +30,7 @@ from mxnet_operator.cli.running.local_files import (
 )
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
+from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import (
     PODS,
     DeletedError,
@@ -38,7 +39,6 @@ from mxnet_operator.client.jobs import (
     job_versions,
     main_replica,
     pod_selector,
-    read_pods,
 )
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage
 from mxnet_operator.client.pod_log import LogFollower
@@ -275,7 +275,7 @@ async def _written(client: "Client", job: dict[str, Any]) -> list[Written]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
-    return await asyncio.to_thread(written, job, await read_pods(client, job))
+    return await asyncio.to_thread(written, job, await JobClient(client).replica_pods(JobRef.of(job)))
 
 
 async def _bring_before_deletion(client: "Client", record: Record, output: Path) -> None:

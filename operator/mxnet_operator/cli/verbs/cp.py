@@ -26,7 +26,8 @@ from mxnet_operator.cli.running.local_files import (
 )
 from mxnet_operator.cli.server.connection import Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
-from mxnet_operator.client.jobs import pod_name, read_pods
+from mxnet_operator.client.job_client import JobClient, JobRef
+from mxnet_operator.client.jobs import pod_name
 from mxnet_operator.client.training import compare_workers
 from mxnet_operator.readers.training_log import TrainingLog
 
@@ -106,7 +107,7 @@ async def cp(
 
 async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destination: Path) -> str:
     """Copy the file of a job that the server has; return what was copied where."""
-    pods = await read_pods(client, job)
+    pods = await JobClient(client).replica_pods(JobRef.of(job))
     replica = replica_of(job, wanted.replica)
     if not is_local(client.server):
         if not wanted.path:
