@@ -125,7 +125,7 @@ class ScriptedLog:
 
     async def follow(self, monkeypatch):
         """The follower of the one pod, when it has ended."""
-        monkeypatch.setattr(outage, "_FIRST_PAUSE", 0)
+        monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
         ref, job = JobRef(name="digits", namespace="default", uid="u"), {"status": {"state": "Running"}}
         async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print), follows=True) as logs:
             await logs.poll(job)
@@ -177,7 +177,7 @@ async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch)
 async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_beginning(monkeypatch):
     """Its node's clock may be behind that of the first."""
     log = ScriptedLog([f"{T}5Z first\n".encode()], [f"{T}1Z second\n".encode()])
-    monkeypatch.setattr(outage, "_FIRST_PAUSE", 0)
+    monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
     log.ended = lambda: True
     ref = JobRef(name="digits", namespace="default", uid="u")
     async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True) as logs:

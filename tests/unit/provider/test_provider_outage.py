@@ -13,6 +13,7 @@ from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.options import WaitOptions
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 from mxnet_provider.watch import JobWatch
@@ -68,9 +69,9 @@ class Server:
 def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server(looks)
     monkeypatch.setattr("mxnet_operator.client.outage.time", SimpleNamespace(monotonic=made.clock))
-    for module in ("watch", "triggers.mxnet_job_state"):
-        patched = SimpleNamespace(**{**vars(asyncio), "sleep": made.sleep})
-        monkeypatch.setattr(f"mxnet_provider.{module}.asyncio", patched)
+    patched = SimpleNamespace(**{**vars(asyncio), "sleep": made.sleep})
+    for module in ("mxnet_operator.client.outage", "mxnet_provider.watch"):
+        monkeypatch.setattr(f"{module}.asyncio", patched)
     return made
 
 
@@ -85,10 +86,18 @@ def wait_in_a_trigger(server: Server, **options: float) -> Any:
     return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
 
 
-def wait_in_a_sensor(server: Server, **options: float) -> Any:
+def wait_in_a_deferred_sensor(server: Server, **options: float) -> Any:
     states = ["Succeeded"]
     trigger = MXNetJobStateTrigger(name="digits", namespace="default", target_states=states, **options)  # type: ignore[arg-type]
     return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+
+
+def wait_in_a_sensor(server: Server, *, poll_interval: float = 10, **options: float) -> Any:
+    hook = MXNetJobHook()
+    hook.job_client = lambda: contextlib.nullcontext(server)  # type: ignore[method-assign, assignment, return-value]
+    sensor = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", poke_interval=poll_interval)
+    sensor.__dict__["hook"] = hook
+    return sensor._wait(options.get("api_outage_tolerance", sensor.api_outage_tolerance))
 
 
 @each_outage
@@ -108,12 +117,18 @@ def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne:
 
 
 @each_outage
-def test_a_deferred_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
-    decision = wait_in_a_sensor(server, api_outage_tolerance=600)
+@pytest.mark.parametrize("wait", [wait_in_a_sensor, wait_in_a_deferred_sensor])
+def test_a_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, wait: Any, borne: bool) -> None:
+    decision = wait(server, api_outage_tolerance=600)
     assert (decision.status == "error") is not borne
 
 
-WAITS = {"worker": wait_in_a_worker, "trigger": wait_in_a_trigger, "sensor": wait_in_a_sensor}
+WAITS = {
+    "worker": wait_in_a_worker,
+    "trigger": wait_in_a_trigger,
+    "sensor": wait_in_a_sensor,
+    "deferred sensor": wait_in_a_deferred_sensor,
+}
 each_wait = pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
 
 
