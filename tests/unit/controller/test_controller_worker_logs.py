@@ -362,9 +362,17 @@ async def test_a_job_that_does_not_run_does_not_stand_still(looker, state):
 
 @pytest.mark.parametrize("error", [ApiUnavailable("away"), ApiError(500, "InternalError", "dial tcp"), TimeoutError()])
 async def test_a_log_that_cannot_be_read_changes_nothing(looker, error):
-    looker.server.lines["digits-worker-0"] = error
+    looker.server.lines |= {"digits-worker-0": error, "digits-worker-1": EPOCH}
     await looker.look()
     assert await looker.look(after=LOOK_EVERY) is None
+    looker.server.lines["digits-worker-0"] = EPOCH
+    assert await looker.look(after=LOOK_EVERY) == ""
+
+
+async def test_the_first_worker_on_a_dead_node_hides_not_that_another_stands_still(looker):
+    looker.server.lines["digits-worker-0"] = ApiError(500, "InternalError", "dial tcp")
+    await looker.look()
+    assert await looker.look(after=LOOK_EVERY) == "stalled for 5m1s: worker-1 stands at train.py:16, but not worker-0"
     looker.server.lines["digits-worker-0"] = EPOCH
     assert await looker.look(after=LOOK_EVERY) == ""
 

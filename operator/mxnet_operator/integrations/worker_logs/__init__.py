@@ -105,14 +105,22 @@ class LogReader(JobReader):
         spec = with_defaults(job).spec.mx_replica_specs.get(names.WORKER)
         containers = None if spec is None else spec.template["spec"].get("containers")
         training.epochs_wanted = epochs_asked_for(names.main_container(containers)) or training.epochs_wanted
-        async with asyncio.timeout(READ_SECONDS):
-            await read_training(self._client, namespace, first.name, LAST_LINES, training)
+        unread: KubeError | TimeoutError | None = None
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                await read_training(self._client, namespace, first.name, LAST_LINES, training)
+        except (KubeError, TimeoutError) as error:  # its node may be dead: where the others stand is known all the same
+            if isinstance(error, ApiError) and error.code == 403:
+                raise
+            unread, training.stall = error, ""
         compared = sorted(workers, key=by_index)[:MOST_WORKERS]
         others = {label(each): each.name for each in compared if each is not first and each.phase == "Running"}
-        if training.stall:
-            logs = await read_trainings(self._client, namespace, others, 1) | {label(first): training}
+        if training.stall or unread is not None:
+            logs = await read_trainings(self._client, namespace, others, 1)
             stalls = {worker: logs[worker].stall if worker in logs else "" for worker in map(label, compared)}
             training.stalled = stalled_workers(stalls | {label(first): training.stall})
+            if unread is not None and not training.stalled:
+                raise unread
         elif look.number % COMPARE_EVERY == 0:
             logs = await read_trainings(self._client, namespace, others, LAST_LINES) | {label(first): training}
             speeds = {worker: speed for worker, log in logs.items() if (speed := log.usual_speed()) is not None}
