@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
@@ -27,10 +26,10 @@ from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_status import JobStatus, status_of
 from mxnet_operator.client.jobs import (
     DeletedError,
-    job_versions,
     main_replica,
     pod_name,
     replicas,
+    until_finished,
     until_gone,
 )
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
@@ -301,16 +300,13 @@ class AsyncMXJobClient:
 
     async def _stored(self, namespace: str, name: str) -> dict[str, Any] | None:
         """Find the job that has the name now; None where none has."""
-        from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
         retries = Retries(self._outage())
         while True:
             try:
-                return await self._connected.get(MXJOBS.path(namespace, name), shape=Stored)
+                return await JobClient(self._connected).get_job(JobRef(name=name, namespace=namespace))
             except (ApiUnavailable, ApiError) as error:
-                if isinstance(error, ApiError) and error.code == 404:
-                    return None
                 await retries.pause_or_raise(error)
 
     async def _status(self, job: dict[str, Any]) -> JobStatus:
@@ -318,18 +314,9 @@ class AsyncMXJobClient:
 
     async def _ended(self, job: dict[str, Any], outage: Outage) -> dict[str, Any]:
         try:
-            versions = job_versions(self._connected, job, outage=outage)
-            async with contextlib.aclosing(versions) as changes:
-                async for current in changes:
-                    job = current
-                    if job_state(current) in TERMINAL:
-                        break
+            return await until_finished(self._connected, job, outage=outage)
         except DeletedError as error:
-            metadata = job["metadata"]
-            raise JobNotFoundError(
-                f"MXJob {metadata['namespace']}/{metadata['name']} was deleted before it had finished"
-            ) from error
-        return job
+            raise JobNotFoundError(f"{JobRef.of(job).title} was deleted before it had finished") from error
 
     async def _followed(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -347,8 +334,8 @@ class AsyncMXJobClient:
                     await watching
                     if not await follower.finish():
                         raise LogIncompleteError(
-                            f"the end of the log of {replica} of MXJob {job['metadata']['namespace']}/"
-                            f"{job['metadata']['name']} was not received; read it again with follow=False"
+                            f"the end of the log of {replica} of {JobRef.of(job).title} was not received; "
+                            "read it again with follow=False"
                         )
                 finally:
                     watching.cancel()

@@ -1,12 +1,13 @@
 """Jobs on a server: in v1's words whatever their kind, how they change, and how they are deleted."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mxnet_operator.api import job_formats, names
+from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
@@ -156,6 +157,26 @@ async def job_versions(
             yield in_v1_words({"apiVersion": job["apiVersion"], "kind": job["kind"], **current})
 
 
+async def until_finished(
+    client: "Client",
+    job: dict[str, Any],
+    *,
+    outage: Outage | None = None,
+    on_change: Callable[[dict[str, Any]], object] = lambda _: None,
+) -> dict[str, Any]:
+    """Wait until a job has succeeded or failed, and return it; `on_change` is called with each of its versions.
+
+    Raises:
+        DeletedError, ApiUnavailable: as `job_versions`.
+    """
+    async with contextlib.aclosing(job_versions(client, job, outage=outage)) as changes:
+        async for current in changes:
+            on_change(current)
+            if job_state(current) in TERMINAL:
+                return current
+    raise AssertionError("the versions of a job end with nothing but an exception")
+
+
 async def until_gone(client: "Client", job: dict[str, Any]) -> None:
     """Wait until this job, not a later one of its name, is gone."""
     with contextlib.suppress(DeletedError):
@@ -226,6 +247,7 @@ __all__ = [
     "ready_counts",
     "replicas",
     "resource_of_job",
+    "until_finished",
     "until_gone",
     "versions",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import first_signal
@@ -36,9 +36,9 @@ from mxnet_operator.client.jobs import (
     DeletedError,
     collections,
     in_v1_words,
-    job_versions,
     main_replica,
     pod_selector,
+    until_finished,
 )
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage
 from mxnet_operator.client.pod_log import LogFollower
@@ -214,7 +214,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         follower.start()
         try:
             async with replicas_shown(client, job, shown, outage), workers_compared(client, job, shown):
-                await _until_terminal(client, record, shown, outage)
+                await _until_finished(client, record, shown, outage)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))
             record.seen(await with_whole_result(client, record.job or {}, outage=outage))
@@ -247,17 +247,17 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     return Exit.FAILED
 
 
-async def _until_terminal(client: "Client", record: Record, shown: Progress, outage: Outage) -> None:
-    versions = job_versions(client, record.job or {}, outage=outage)
+async def _until_finished(client: "Client", record: Record, shown: Progress, outage: Outage) -> None:
     page = ""
-    async with contextlib.aclosing(versions) as changes:
-        async for current in changes:
-            record.seen(current)
-            shown.job(current)
-            if not page and (page := job_page(current)):
-                shown.note(f"page: {page}")
-            if job_state(current) in TERMINAL:
-                return
+
+    def show(current: dict[str, Any]) -> None:
+        nonlocal page
+        record.seen(current)
+        shown.job(current)
+        if not page and (page := job_page(current)):
+            shown.note(f"page: {page}")
+
+    await until_finished(client, record.job or {}, outage=outage, on_change=show)
 
 
 async def _finish(follower: LogFollower, shown: Progress) -> bool:
