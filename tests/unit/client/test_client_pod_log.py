@@ -1,12 +1,14 @@
 """The rest of a log of a job that has ended: all of it, however slowly it is taken, but nothing is awaited in vain."""
 
 import asyncio
+import contextlib
 
 import pytest
 from waiting import MOMENT
 
-from mxnet_operator.client import pod_log
-from mxnet_operator.client.pod_log import LogFollower
+from mxnet_operator.client import outage, pod_log
+from mxnet_operator.client.pod_log import LogFollower, log_lines
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 
 UID, STAMP = "of-the-job", "2026-01-01T00:00:00.%09dZ "
 JOB = {"metadata": {"name": "a", "namespace": "default", "uid": UID}}
@@ -203,3 +205,39 @@ async def test_half_a_line_is_not_shown_and_a_last_line_without_an_end_is():
             await asyncio.sleep(0.01)
     assert await follower.finish()
     assert taken == ["whole\n", "without an end"]
+
+
+class Breaking(Server):
+    """Has a log whose streams end as they are given: by an error, or None."""
+
+    def __init__(self, *ends):
+        super().__init__(4, **ENDED)
+        self.ends, self.asked = list(ends), []
+
+    async def stream(self, path, params, *, idle_timeout=None):
+        self.asked.append((params.get("sinceTime"), params.get("tailLines")))
+        end = self.ends.pop(0)
+        for number in range(4 if end is None else 2):
+            yield f"{STAMP % number}line {number}\n".encode()
+        if end is not None:
+            raise end
+
+
+@pytest.mark.parametrize(
+    ("ends", "outcome", "lines"),
+    [
+        ([ApiUnavailable("reset"), ApiError(503, "", "<html>"), None], None, 4),
+        ([ApiError(500, "InternalError", "dial tcp: no route to host")], ApiError, 2),
+        ([ApiError(403, "Forbidden", "pods/log is forbidden")], ApiError, 2),
+        ([ApiError(404, "NotFound", "gone")], None, 2),
+    ],
+    ids=["an outage", "a dead node", "no right", "a pod that goes"],
+)
+async def test_a_log_of_the_past_goes_on_after_an_outage_and_ends_with_other_errors(monkeypatch, ends, outcome, lines):
+    monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
+    server, taken = Breaking(*ends), []
+    with contextlib.nullcontext() if outcome is None else pytest.raises(outcome):
+        async for line in log_lines(server, "default", "a-worker-0", tail=4):
+            taken.append(line)  # noqa: PERF401 - an error comes after some
+    assert taken == [f"line {number}\n" for number in range(lines)]
+    assert server.asked == [(None, 4), *[("2026-01-01T00:00:00Z", None)] * (len(ends) - 1)]
