@@ -24,7 +24,7 @@ RUNNING = {
     "status": {"conditions": [{"type": "Running", "status": "True"}]},
 }
 DONE = {**RUNNING, "status": {"conditions": [{"type": "Succeeded", "status": "True", "message": "done"}]}}
-ANSWER, AWAY, END = "answer", "away", "end"
+ANSWER, AWAY, MISTAKE, END = "answer", "away", "mistake", "end"
 LOOKS: dict[str, tuple[list[tuple[float, str]], bool]] = {
     # (seconds that pass before the look, what comes of it) ..., whether it is borne
     "as long as may be": ([(0, ANSWER), (600, AWAY), (0, END)], True),
@@ -53,6 +53,8 @@ class Server:
         self.now += seconds
         if what == AWAY:
             raise ApiError(503, "ServiceUnavailable", "away")
+        if what == MISTAKE:
+            raise LookupError(what)
         return DONE if what == END else RUNNING
 
     async def get_job(self, _ref: JobRef) -> dict[str, Any]:
@@ -110,6 +112,16 @@ def test_a_worker_bears_an_outage_as_long_as_it_may_last(server: Server, borne: 
             wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
 
 
+@pytest.mark.parametrize(
+    ("looks", "borne"), [([(0, AWAY), (119, AWAY), (0, END)], True), ([(0, AWAY), (121, AWAY), (0, END)], False)]
+)
+def test_a_call_of_the_hook_rides_out_two_minutes(server: Server, borne: bool) -> None:
+    hook = MXNetJobHook()
+    hook.job_client = lambda: contextlib.nullcontext(server)  # type: ignore[method-assign, assignment, return-value]
+    with contextlib.nullcontext() if borne else pytest.raises(ApiError, match="away"):
+        assert hook.get_job(REF) == DONE
+
+
 @each_outage
 def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
     event = wait_in_a_trigger(server, api_outage_tolerance=600)
@@ -138,6 +150,13 @@ def test_a_sick_server_is_asked_less_and_less_often(server: Server, wait: Callab
     wait(server, poll_interval=10)
     wanted = [10, 20, 40, 60, 60, 60, 60, 10, 20]  # give or take a fifth
     assert [0.8 * each <= pause <= 1.2 * each for each, pause in zip(wanted, server.pauses, strict=True)] == [True] * 9
+
+
+@each_wait
+@pytest.mark.parametrize("looks", [[(0, ANSWER), (0, MISTAKE), (0, END)]])
+def test_a_mistake_is_no_outage(server: Server, wait: Callable[..., Any]) -> None:
+    with pytest.raises(LookupError):
+        wait(server, poll_interval=10)
 
 
 @each_wait
