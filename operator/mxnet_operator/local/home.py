@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+import mxnet_operator
 from mxnet_operator.local.claims import lock_holder
 
 HOME_VARIABLE = "MXJOB_HOME"
@@ -70,11 +72,6 @@ class ClusterFiles:
     def log(self) -> Path:
         """Log of a detached cluster."""
         return self.root / "cluster.log"
-
-    @property
-    def control_plane(self) -> Path:
-        """Folder for the files of the programs of Kubernetes, where they are the control plane."""
-        return self.root / "control-plane"
 
     @property
     def pods(self) -> Path:
@@ -178,16 +175,14 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Start of the cluster, as Unix time in seconds."""
     port: int
     subnet: str
-    control_plane: str = "local"
-    """Name of the control plane, as in `ClusterOptions`."""
-    programs: tuple[int, ...] = ()
-    """Process ids of the control plane's programs; empty for the in-memory API server."""
     pages_port: int = 0
     """Port of the dashboard."""
     dashboard_token: str = ""
     """Token of the dashboard, kept so that a browser's cookie and bookmarks stay valid."""
     stopping: bool = False
     """Whether it has begun to stop."""
+    installation: str = ""
+    """`installation()` of its process."""
 
     @property
     def server(self) -> str:
@@ -198,6 +193,12 @@ class ClusterState(msgspec.Struct, frozen=True):
     def dashboard(self) -> str:
         """Address of the dashboard, with its token."""
         return f"http://127.0.0.1:{self.pages_port}/?token={self.dashboard_token}"
+
+
+def installation() -> str:
+    """Return a digest of the files that this distribution was installed with; empty for a checkout."""
+    records = Path(mxnet_operator.__file__).parents[1].glob("mxnet_operator-*.dist-info/RECORD")
+    return next((hashlib.sha256(each.read_bytes()).hexdigest() for each in records), "")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
-import json
+import marshal
 import os
 import signal
 import subprocess
@@ -263,7 +263,7 @@ class ContainerProcess:
             os.close(self._output)
 
     async def _exit(self) -> int:
-        await ended(self._process)
+        await _ended(self._process)
         # Until it is waited for, the process id and the group's are still its own: this can hit nobody else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -287,13 +287,13 @@ def _with_mounts(
     status: int,
 ) -> list[str]:
     plan = {
-        "mounts": mounts,
+        "mounts": [tuple(each) for each in mounts],
         "scratch": str(scratch),
         "folder": str(folder),
-        "variables": variables,
+        "variables": dict(variables),
         "status": status,
     }
-    return [sys.executable, "-I", "-S", mounting.__file__, json.dumps(plan), *argv]
+    return [sys.executable, "-I", "-S", mounting.__file__, marshal.dumps(plan).hex(), *argv]
 
 
 def _why_no_mounts() -> str:
@@ -343,7 +343,7 @@ def _raise_failure(status: bytes) -> None:
     """
     if not status:
         return
-    what, number, path = json.loads(status)
+    what, number, path = marshal.loads(status)  # noqa: S302 - from `mounting`
     if what == "mount":
         raise MountFailedError(f"{path}: {os.strerror(number).lower()}")
     raise OSError(number, os.strerror(number))
@@ -355,7 +355,7 @@ def _close_pipe(process: subprocess.Popen[bytes]) -> None:
             process.stdin.close()
 
 
-async def ended(process: subprocess.Popen[bytes]) -> None:
+async def _ended(process: subprocess.Popen[bytes]) -> None:
     """Wait until a child process has ended, without reaping it."""
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
     descriptor = os.pidfd_open(process.pid)
