@@ -3,15 +3,16 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
     DeletedError,
     collections,
+    images_of,
     job_versions,
     main_replica,
     pod_name,
@@ -35,6 +36,16 @@ _MOST_CHARACTERS: Final = 8 * 1024 * 1024
 """Characters of a log that are searched for figures."""
 
 
+class LocalFiles(Protocol):
+    """Reader of what only the local cluster knows of a job."""
+
+    async def written(self, job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[str]:
+        """List what the replicas wrote outside of volumes, a line each."""
+
+    async def versions(self, images: Iterable[str]) -> dict[str, str]:
+        """Return the versions in each image, as far as they are known."""
+
+
 class JobFeed:
     """Feed of a job while its page is open; an async context manager.
 
@@ -42,12 +53,17 @@ class JobFeed:
         client: Client to read with.
         job: The job, in the words of v1.
         replica: The replica whose log is followed; none if empty.
+        local: Reader of files and versions on the local cluster.
     """
 
-    def __init__(self, client: Client, job: dict[str, Any], replica: str) -> None:
+    def __init__(self, client: Client, job: dict[str, Any], replica: str, local: LocalFiles | None = None) -> None:
         self.job = job
         self.pods: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
+        self.written: list[str] = []
+        """What the replicas wrote outside of volumes, a line each."""
+        self.versions: dict[str, str] = {}
+        """Versions in the job's images."""
         self.training = TrainingLog(time.monotonic)
         self.training.epochs_wanted = epochs_wanted(job)
         self.is_cut = False
@@ -61,6 +77,7 @@ class JobFeed:
         """Set with each change; cleared by who waits for it."""
         self._client = client
         self._replica = replica
+        self._local = local
         self._outage = Outage()
         self._characters = 0
         self._pods_changed = asyncio.Condition()
@@ -104,6 +121,13 @@ class JobFeed:
             job_events(self._client, self.job),
         )
         self.pods = pods_of(self.job, found["items"])
+        await self._read_files()
+
+    async def _read_files(self) -> None:
+        if self._local is not None:
+            self.written = await self._local.written(self.job, self.pods)
+            if not self.versions:
+                self.versions = await self._local.versions(images_of(self.job))
 
     def _touch(self) -> None:
         self.is_new = True
@@ -138,12 +162,14 @@ class JobFeed:
                 await retries.pause_or_raise(error)
                 continue
             retries.answered()
-            if self.events != found:
-                self.events = found
+            before, is_over = (self.events, self.written), job_state(self.job) in TERMINAL and bool(self.pods)
+            self.events = found
+            await self._read_files()
+            if before != (self.events, self.written):
                 self._touch()
-            if job_state(self.job) in TERMINAL:
+            if is_over:
                 await asyncio.Event().wait()
-            await asyncio.sleep(_EVENTS_SECONDS)
+            await asyncio.sleep(_EVENTS_SECONDS if self.pods else 1.0)
 
     async def _compare_workers(self) -> None:
         while True:

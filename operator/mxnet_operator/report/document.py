@@ -22,11 +22,20 @@ def table(heading: Iterable[str], rows: Iterable[str]) -> str:
     return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table>"
 
 
-def message(text: str) -> str:
-    """Build a message: its first line as text, the others, such as a traceback, in monospace."""
+def message(text: str, *, is_failure: bool = False) -> str:
+    """Build a message: its first line as text, the others, such as a traceback, in monospace.
+
+    The last line of a failure says most: it comes first.
+    """
     first, _, more = text.strip("\n").partition("\n")
     lines = f'<pre tabindex="0" role="group" aria-label="More of the message">{escape(more)}</pre>' if more else ""
-    return f"<p>{escape(first)}</p>{lines}" if first else ""
+    cause = f'<p class="cause"><code>{escape(last_line(more))}</code></p>' if is_failure and more else ""
+    return f"{cause}<p>{escape(first)}</p>{lines}" if first else ""
+
+
+def last_line(text: str) -> str:
+    """Return the last line that isn't blank; empty where there is none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def style() -> str:

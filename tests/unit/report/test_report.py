@@ -53,8 +53,8 @@ def test_a_report_shows_the_facts():
 def test_a_report_names_what_the_job_kept_or_says_that_it_kept_nothing():
     kept = report.html(job(files=["worker-1 wrote digits-0001.params", "claim models at /models"]))
     assert "<li><code>worker-1 wrote digits-0001.params</code></li><li><code>claim models at /models" in kept
-    assert "None were kept." in report.html(job(files=[]))
-    assert "None were kept" not in report.html(job())
+    assert "wrote none that outlive their pods" in report.html(job(files=[]))
+    assert "outlive their pods" not in report.html(job())
 
 
 def test_a_report_refers_to_nothing_outside_itself():

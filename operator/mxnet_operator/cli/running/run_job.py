@@ -21,7 +21,6 @@ from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, f
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
 from mxnet_operator.cli.running.local_files import (
-    Written,
     bring_home,
     claim_folder,
     is_local,
@@ -30,6 +29,7 @@ from mxnet_operator.cli.running.local_files import (
 )
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
+from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
     PODS,
     DeletedError,
@@ -49,6 +49,7 @@ from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+    from mxnet_operator.local.kubelet.pod_files import Written
 
 
 _HOW_TO_GO_ON: Final = {
@@ -271,7 +272,7 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
         return True
 
 
-async def _written(client: "Client", job: dict[str, Any]) -> list[Written]:
+async def _written(client: "Client", job: dict[str, Any]) -> list["Written"]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
@@ -289,7 +290,7 @@ async def _bring_before_deletion(client: "Client", record: Record, output: Path)
 
 
 async def _bring_files(
-    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], output: Path | None
+    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
@@ -324,7 +325,7 @@ async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path)
 
 
 async def _write_report(
-    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], path: Path, shown: Progress
+    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
     from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
 
@@ -341,7 +342,13 @@ async def _write_report(
                 if all(_has_ended(pod) for pod in present.values()):
                     break
     await asyncio.to_thread(
-        write_report, path, job, pods.values(), shown.training, written=list(map(str, replicas_wrote))
+        write_report,
+        path,
+        job,
+        pods.values(),
+        shown.training,
+        written=list(map(str, replicas_wrote)),
+        events=await job_events(client, job),
     )
     say(f"report: {path}")
 

@@ -44,6 +44,7 @@ def write_report(
     training: TrainingLog,
     *,
     written: Sequence[str] = (),
+    events: Sequence[dict[str, Any]] = (),
 ) -> None:
     """Write the report of a finished job; `written` says what its replicas left outside of volumes.
 
@@ -51,7 +52,7 @@ def write_report(
         ReportError: the report can't be drawn, or the file can't be written.
     """
     try:
-        page = html(run_of(job, pods, training, written=written))
+        page = html(run_of(job, pods, training, written=written, events=events))
     except Exception as error:  # whatever a picture fails by, the job's outcome is known
         raise ReportError(f"the report can't be drawn: {type(error).__name__}: {error}") from error
     try:
