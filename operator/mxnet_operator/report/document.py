@@ -10,9 +10,12 @@ def section(name: str, title: str, content: str) -> str:
     return f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>{content}</section>'
 
 
-def scrolled(label: str, content: str) -> str:
-    """Build an area that scrolls where its content has no room, with the keyboard too."""
-    return f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">{content}</div>'
+def scrolled(label: str, content: str, kind: str = "") -> str:
+    """Build an area that scrolls where its content has no room, with the keyboard too.
+
+    On a narrow screen, a table of the kind `words` has its long cells below the others.
+    """
+    return f'<div class="scroll {kind}" tabindex="0" role="group" aria-label="{label}">{content}</div>'
 
 
 def table(heading: Iterable[str], rows: Iterable[str]) -> str:
@@ -28,8 +31,10 @@ def message(text: str, *, is_failure: bool = False) -> str:
     The last line of a failure says most: it comes first.
     """
     first, _, more = text.strip("\n").partition("\n")
-    lines = f'<pre tabindex="0" role="group" aria-label="More of the message">{escape(more)}</pre>' if more else ""
-    cause = f'<p class="cause"><code>{escape(last_line(more))}</code></p>' if is_failure and more else ""
+    cause, lines = last_line(more) if is_failure else "", ""
+    if more.strip() != cause:
+        lines = f'<pre tabindex="0" role="group" aria-label="More of the message">{escape(more)}</pre>'
+    cause = f'<p class="cause"><code>{escape(cause)}</code></p>' if cause else ""
     return f"{cause}<p>{escape(first)}</p>{lines}" if first else ""
 
 

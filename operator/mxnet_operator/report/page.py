@@ -10,7 +10,7 @@ from mxnet_operator.report import curve, timeline, tuning
 from mxnet_operator.report.document import document, message, scrolled, section, table
 from mxnet_operator.report.run import Replica, Run, Tuning
 
-_NO_FILES: Final = '<p class="quiet">The replicas wrote none that outlive their pods.</p>'
+_NO_FILES: Final = '<p class="quiet">The replicas wrote no files that outlive their pods.</p>'
 
 
 def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str:
@@ -111,7 +111,7 @@ def _attempts(run: Run) -> str:
     first = run.restarts - len(run.attempts) + 1
     begins = [run.started_at if first == 1 else None, *(each.ended_at for each in run.attempts)]
     rows = [
-        f'<tr class="failed"><th scope="row">{number}</th><td>{_time(each.ended_at)}</td>'
+        f'<tr><th scope="row">{number}</th><td>{_time(each.ended_at)}</td>'
         f'<td>{_between(began, each.ended_at)}</td><td class="long">{message(each.message, is_failure=True)}</td></tr>'
         for number, (began, each) in enumerate(zip(begins, run.attempts, strict=False), first)
     ]
@@ -122,7 +122,7 @@ def _attempts(run: Run) -> str:
     )
     lost = "" if first <= 1 else '<p class="quiet">The events of earlier attempts have expired.</p>'
     found = table(("Attempt", "Ended", "After", "Why"), rows)
-    return section("attempts", "Attempts", scrolled("Table of the attempts", found) + lost)
+    return section("attempts", "Attempts", scrolled("Table of the attempts", found, "words") + lost)
 
 
 def _between(start: datetime | None, end: datetime | None) -> str:
@@ -138,7 +138,7 @@ def _program(run: Run) -> str:
         for each in run.programs
     )
     found = table(("Replicas", "Command", "Image", "Versions"), rows)
-    return section("program", "Program", scrolled("Table of the programs", found))
+    return section("program", "Program", scrolled("Table of the programs", found, "words"))
 
 
 def _absent(name: str) -> str:
@@ -160,6 +160,8 @@ def _timeline(run: Run) -> str:
         "Time since the job began. A thin grey line: the pod was waiting; a bar: its container ran; "
         "a pale bar: until it was stopped; hatched red: until it failed."
     )
+    if run.attempts:
+        caption += " Pods of earlier attempts are gone: a bar shows when each attempt ended."
     figure = f'<figure class="timeline">{scrolled("Time line", picture)}<figcaption>{caption}</figcaption></figure>'
     return section("timeline", "Replicas over time", figure)
 
