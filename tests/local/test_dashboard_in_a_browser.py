@@ -113,7 +113,7 @@ def test_keys_reach_the_filter_a_job_and_its_logs(page, local_cluster, running):
     page.get_by_role("link", name="browsed").wait_for()
     page.keyboard.press("/")
     page.keyboard.type("browsed running")
-    page.wait_for_function("document.querySelectorAll('#jobs tbody tr').length == 1")
+    page.locator("#jobs tbody tr").nth(1).wait_for(state="detached")
     while page.evaluate("document.activeElement.tagName") != "A":
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")

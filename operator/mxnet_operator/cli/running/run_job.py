@@ -24,6 +24,7 @@ from mxnet_operator.cli.running.local_files import (
     bring_home,
     claim_folder,
     is_local,
+    local_job_files,
     mark_unsuccessful,
     written,
 )
@@ -34,6 +35,7 @@ from mxnet_operator.client.jobs import (
     PODS,
     DeletedError,
     collections,
+    images_of,
     in_v1_words,
     job_versions,
     main_replica,
@@ -341,6 +343,7 @@ async def _write_report(
                 pods |= present
                 if all(_has_ended(pod) for pod in present.values()):
                     break
+    local = local_job_files(client.server)
     await asyncio.to_thread(
         write_report,
         path,
@@ -349,6 +352,7 @@ async def _write_report(
         shown.training,
         written=list(map(str, replicas_wrote)),
         events=await job_events(client, job),
+        versions=await local.versions(images_of(job)) if local else None,
     )
     say(f"report: {path}")
 
