@@ -114,7 +114,7 @@ def test_keys_reach_the_filter_a_job_and_its_logs(page, local_cluster, running):
     page.keyboard.press("/")
     page.keyboard.type("browsed running")
     page.locator("#jobs tbody tr").nth(1).wait_for(state="detached")
-    while page.evaluate("document.activeElement.tagName") != "A":
+    while page.evaluate("document.activeElement.textContent") != "browsed":
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator("#log", has_text="browsed-worker-0").wait_for()
