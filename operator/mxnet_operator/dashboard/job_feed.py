@@ -81,6 +81,7 @@ class JobFeed:
         self._outage = Outage()
         self._characters = 0
         self._pods_changed = asyncio.Condition()
+        self._has_listed_pods = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -148,13 +149,14 @@ class JobFeed:
         versions = collections(self._client, path, pod_selector(self.job), outage=self._outage)
         async with contextlib.aclosing(versions) as changes:
             async for found in changes:
-                self.pods = pods_of(self.job, found.values())
+                self.pods, self._has_listed_pods = pods_of(self.job, found.values()), True
                 async with self._pods_changed:
                     self._pods_changed.notify_all()
                 self._touch()
 
     async def _watch_events(self) -> None:
-        retries = Retries(self._outage)
+        retries, was_over = Retries(self._outage), False
+        await self._until(lambda: self._has_listed_pods)
         while True:
             try:
                 found = await job_events(self._client, self.job)
@@ -162,14 +164,14 @@ class JobFeed:
                 await retries.pause_or_raise(error)
                 continue
             retries.answered()
-            before, is_over = (self.events, self.written), job_state(self.job) in TERMINAL and bool(self.pods)
-            self.events = found
+            before, self.events = (self.events, self.written), found
             await self._read_files()
             if before != (self.events, self.written):
                 self._touch()
-            if is_over:
+            if was_over:
                 await asyncio.Event().wait()
-            await asyncio.sleep(_EVENTS_SECONDS if self.pods else 1.0)
+            was_over = job_state(self.job) in TERMINAL  # its last events come after its status: read them once more
+            await asyncio.sleep(_EVENTS_SECONDS)
 
     async def _compare_workers(self) -> None:
         while True:

@@ -120,7 +120,7 @@ def _attempts(run: Run) -> str:
         f"<td>{_time(run.completed_at)}</td><td>{_between(begins[-1], run.completed_at)}</td>"
         f'<td class="long">{escape(run.state)}</td></tr>'
     )
-    lost = "" if first <= 1 else '<p class="quiet">The events of earlier attempts have expired.</p>'
+    lost = "" if first <= 1 else '<p class="quiet">Earlier attempts have no event any more.</p>'
     found = table(("Attempt", "Ended", "After", "Why"), rows)
     return section("attempts", "Attempts", scrolled("Table of the attempts", found, "words") + lost)
 

@@ -65,6 +65,7 @@ def test_a_state_can_be_clicked_and_keeps_filter_and_order():
     )
     assert 'href="/?filter=team&amp;sort=-name">Name' in found["jobs"]
     assert re.findall(r"<dd>(\d+)</dd>", shown(JOBS, state="Failed")[0]["facts"]) == ["3", "2", "1"]
+    assert re.findall(r"<dd>(\d+)</dd>", shown(JOBS, filter="keyerror")[0]["facts"]) == ["1", "1"]
 
 
 def test_a_page_has_100_jobs_and_leads_to_the_others():

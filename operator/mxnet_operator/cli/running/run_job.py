@@ -330,6 +330,7 @@ async def _write_report(
     client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
     from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])
@@ -343,7 +344,9 @@ async def _write_report(
                 pods |= present
                 if all(_has_ended(pod) for pod in present.values()):
                     break
-    local = local_job_files(client.server)
+    local, events = local_job_files(client.server), []
+    with contextlib.suppress(KubeError):  # a report without attempts is better than none
+        events = await job_events(client, job)
     await asyncio.to_thread(
         write_report,
         path,
@@ -351,7 +354,7 @@ async def _write_report(
         pods.values(),
         shown.training,
         written=list(map(str, replicas_wrote)),
-        events=await job_events(client, job),
+        events=events,
         versions=await local.versions(images_of(job)) if local else None,
     )
     say(f"report: {path}")
