@@ -53,7 +53,7 @@ def parts(feed: JobFeed, *, is_live: bool = True, may_change: bool = False) -> d
 def _going(feed: JobFeed) -> list[str]:
     """Return why an unfinished job waits, or how far its training is: by its log, else by its status."""
     of_status = status_summary(feed.job) if job_state(feed.job) == RUNNING else []
-    return waiting_reasons(feed.job) or feed.training.summary() or of_status
+    return list(waiting_reasons(feed.job)) or feed.training.summary() or of_status
 
 
 def body(found: dict[str, str], job: dict[str, Any], *, back: bool) -> Iterator[str]:
