@@ -69,6 +69,8 @@ class JobFeed:
         self.is_cut = False
         """Whether the log is too long to be searched for figures as a whole."""
         self.is_deleted = False
+        self.is_complete = False
+        """Whether pods, events and files have been read once."""
         self.is_new = True
         """Whether there is something that hasn't been shown; set to False by who shows it."""
         self.lines: list[str] = []
@@ -131,6 +133,8 @@ class JobFeed:
                 self.versions = await self._local.versions(images_of(self.job))
 
     def _touch(self) -> None:
+        self.is_complete = False
+        """Whether pods, events and files have been read once."""
         self.is_new = True
         self.changed.set()
 
@@ -166,7 +170,8 @@ class JobFeed:
             retries.answered()
             before, self.events = (self.events, self.written), found
             await self._read_files()
-            if before != (self.events, self.written):
+            if not self.is_complete or before != (self.events, self.written):
+                self.is_complete = True
                 self._touch()
             if was_over:
                 await asyncio.Event().wait()

@@ -218,7 +218,7 @@ class Dashboard:
                 lines, feed.lines = feed.lines, []
                 await stream.log(lines)
                 is_due = feed.is_new or (job_state(feed.job) not in TERMINAL and now() - drawn >= _TICK)
-                if is_due and now() - drawn >= _REDRAW:
+                if feed.is_complete and is_due and now() - drawn >= _REDRAW:
                     drawn, feed.is_new = now(), False
                     await stream.draw(job_page.parts(feed, may_change=may_change))
                 await feed.wait(_REDRAW if feed.is_new else _TICK)
