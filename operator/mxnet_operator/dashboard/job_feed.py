@@ -133,8 +133,6 @@ class JobFeed:
                 self.versions = await self._local.versions(images_of(self.job))
 
     def _touch(self) -> None:
-        self.is_complete = False
-        """Whether pods, events and files have been read once."""
         self.is_new = True
         self.changed.set()
 
