@@ -208,6 +208,12 @@ def pod_spec(job: dict[str, Any], replica: str) -> dict[str, Any]:
     return {}
 
 
+def images_of(job: dict[str, Any]) -> set[str]:
+    """Return the images of a job's `mxnet` containers."""
+    specs = (spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values())
+    return {names.main_container(spec.get("containers")).get("image", "") for spec in specs}
+
+
 def replicas(job: dict[str, Any]) -> list[str]:
     """Every replica of a job, as `worker-0`, in the order in which they are made."""
     types = _counts(job)

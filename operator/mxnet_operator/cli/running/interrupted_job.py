@@ -11,7 +11,7 @@ from mxnet_operator.cli.interrupts import can_ask, typed_line
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.argo_workflow import step_time_is_over, why_unwanted
 from mxnet_operator.cli.running.run_outputs import Record
-from mxnet_operator.cli.running.stop_job import request_stop, until_stopped
+from mxnet_operator.client.job_actions import request_stop, until_stopped
 from mxnet_operator.client.job_client import Deletion, Ending, JobClient, JobRef, Leave, Request
 from mxnet_operator.client.jobs import until_gone
 

@@ -21,20 +21,22 @@ from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, f
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
 from mxnet_operator.cli.running.local_files import (
-    Written,
     bring_home,
     claim_folder,
     is_local,
+    local_job_files,
     mark_unsuccessful,
     written,
 )
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
 from mxnet_operator.client.job_client import JobClient, JobRef
+from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
     PODS,
     DeletedError,
     collections,
+    images_of,
     in_v1_words,
     main_replica,
     pod_selector,
@@ -49,6 +51,7 @@ from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+    from mxnet_operator.local.kubelet.pod_files import Written
 
 
 _HOW_TO_GO_ON: Final = {
@@ -271,7 +274,7 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
         return True
 
 
-async def _written(client: "Client", job: dict[str, Any]) -> list[Written]:
+async def _written(client: "Client", job: dict[str, Any]) -> list["Written"]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
@@ -289,7 +292,7 @@ async def _bring_before_deletion(client: "Client", record: Record, output: Path)
 
 
 async def _bring_files(
-    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], output: Path | None
+    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
@@ -324,9 +327,10 @@ async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path)
 
 
 async def _write_report(
-    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], path: Path, shown: Progress
+    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
     from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])
@@ -340,8 +344,18 @@ async def _write_report(
                 pods |= present
                 if all(_has_ended(pod) for pod in present.values()):
                     break
+    local, events = local_job_files(client.server), []
+    with contextlib.suppress(KubeError):  # a report without attempts is better than none
+        events = await job_events(client, job)
     await asyncio.to_thread(
-        write_report, path, job, pods.values(), shown.training, written=list(map(str, replicas_wrote))
+        write_report,
+        path,
+        job,
+        pods.values(),
+        shown.training,
+        written=list(map(str, replicas_wrote)),
+        events=events,
+        versions=await local.versions(images_of(job)) if local else None,
     )
     say(f"report: {path}")
 

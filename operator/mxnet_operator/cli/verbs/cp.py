@@ -17,9 +17,9 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.cluster_files import copy_from_cluster
 from mxnet_operator.cli.running.local_files import (
-    Written,
     container_paths,
     copy,
+    copy_files,
     exists,
     is_local,
     paths_of_earlier_run,
@@ -210,13 +210,15 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
 
 def _copy_new(replica: str, paths: "ContainerPaths", destination: Path) -> str:
     """Copy all new files of a replica into a folder that doesn't exist."""
+    from mxnet_operator.local.kubelet.pod_files import Written  # noqa: PLC0415 - needs an extra, which is there by now
+
     new = Written(replica, Path(paths.working_directory), paths.new_files())
     if exists(destination):
         raise CommandError(f"{destination} exists, and nothing is overwritten", hint="name a new folder")
     if not new.files:
         raise CommandError(f"{replica} wrote no files into its working directory")
     try:
-        new.copy_to(destination)
+        copy_files(new, destination)
     except OSError as error:
         raise CommandError(f"the files can't be copied to {destination}: {error.strerror or error}") from error
     return f"{len(new.files)} new files of {replica} to {destination}"
