@@ -37,55 +37,20 @@ class JobDescriptionMixin(ReadsManifestFile):
 
     The fields are those of `mxnet_operator.description.MXJobDescription`; what is set beside a manifest is merged over
     it as `kubectl patch` would. A model of `kubernetes.client` is taken wherever a mapping in Kubernetes' words is.
+
+    Args:
+        manifest: The MXJob: a dict, YAML text, or a `.yaml`, `.yml` or `.json` file: its name on the DAG's template
+            search path, or its absolute path, as text or a Path. ConfigMaps, Secrets, PersistentVolumeClaims and
+            Services beside the job are applied before it is created, and stay. Manifests in an older API version
+            (v1beta1, MXNetJob, ...) are converted to v1. (templated)
+        name: Beginning of the job's name, in place of the manifest's; what no name may have becomes `-`. (templated)
+        namespace: The job's namespace; if not given the manifest's, the connection's, the one that Airflow runs in,
+            `default`, the first there is. (templated)
+        allow_unknown_fields: Whether the manifest may have fields that this release does not know, of a newer
+            Kubernetes say. If not, the task fails and names them before anything is created.
     """
 
-    template_fields: Sequence[str] = (
-        "manifest",
-        "image",
-        "command",
-        "args",
-        "env",
-        "env_from",
-        "secrets",
-        "config_maps",
-        "workers",
-        "servers",
-        "schedulers",
-        "gpus_per_worker",
-        "gpu_resource",
-        "container_resources",
-        "volumes",
-        "volume_mounts",
-        "image_pull_policy",
-        "image_pull_secrets",
-        "init_containers",
-        "node_selector",
-        "affinity",
-        "tolerations",
-        "service_account_name",
-        "security_context",
-        "container_security_context",
-        "priority_class_name",
-        "scheduler_name",
-        "runtime_class_name",
-        "pod_labels",
-        "pod_annotations",
-        "restart_policy",
-        "clean_pod_policy",
-        "ttl_seconds_after_finished",
-        "active_deadline_seconds",
-        "progress_deadline_seconds",
-        "backoff_limit",
-        "restart_scope",
-        "success_policy",
-        "run_policy",
-        "name",
-        "namespace",
-        "labels",
-        "annotations",
-        "queue_name",
-        "placement",
-    )
+    template_fields: Sequence[str] = ("manifest", *FIELDS)
     template_ext: Sequence[str] = (".yaml", ".yml", ".json")
     template_fields_renderers: ClassVar[dict[str, str]] = {
         "manifest": "yaml",
