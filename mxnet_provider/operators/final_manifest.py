@@ -37,6 +37,7 @@ class FinalManifestMixin(TaskOptionsMixin):
             MXNetManifestError: with every mistake that was found, one to a line.
         """
         manifest = self._final_manifest(task_labels.labels(context["ti"], token, self.retries or 0), token)
+        manifests.add_environment(manifest, self._parent_run(context["ti"]))
         for callback in callbacks_of(self.callbacks):  # one that fails here fails the task: there is no job yet
             operator: Any = self
             callback.on_manifest_created(manifest=manifest, operator=operator, context=context)
@@ -60,6 +61,24 @@ class FinalManifestMixin(TaskOptionsMixin):
                 raise failure(e, f"{title}, which the manifest has beside the job") from e
             self.log.info("%s %s.", "Created" if is_new else "Found, and patched by the manifest,", title)
         return manifest
+
+    def _parent_run(self, ti: Any) -> dict[str, str]:
+        """Return the variables by which OpenLineage's clients in pods know the task as the parent of their runs."""
+        try:
+            from airflow.providers.openlineage import conf  # noqa: PLC0415 - many have no such provider
+            from airflow.providers.openlineage.plugins import macros  # noqa: PLC0415
+
+            if conf.is_disabled():
+                return {}
+            return {
+                "OPENLINEAGE_PARENT_ID": macros.lineage_parent_id(ti),
+                "OPENLINEAGE_ROOT_PARENT_ID": macros.lineage_root_parent_id(ti),
+            }
+        except ImportError:
+            return {}
+        except Exception as e:
+            self.log.warning("OpenLineage gave the job no parent run: %s: %s", type(e).__name__, e)
+            return {}
 
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
         manifest = self.given_manifest()

@@ -16,7 +16,7 @@ from mxnet_operator.api.storable import storable
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.volumes import NOTHING_KEPT
 from mxnet_provider import airflow_versions
-from mxnet_provider.callbacks import callbacks_of
+from mxnet_provider.callbacks import call_back
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobUnreachableError, failure
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event as events
@@ -43,53 +43,51 @@ _OUT_OF_TIME: Final = "the execution_timeout of its task is over"
 
 
 class MXNetJobOperator(FinalManifestMixin):
-    """Run an MXJob to its end and return what it came to.
+    """Run an MXJob to its end, and return its result.
 
-    The job is given as a `manifest`, or by `image` and the other fields of a description, which every door to MXJobs
-    takes alike; beside a manifest they are merged over it, as `kubectl patch` would. Wherever a mapping in Kubernetes'
-    words is taken, a model of `kubernetes.client` is, too. The job is validated before it is sent, and a mistake in it
-    fails the task for good, without retries. Its name is the manifest's (or `name`, or the task's id) and a suffix
-    that is another for each job, so that two never collide.
+    The job is a `manifest`, or `image` and the other fields of a description (docs/description.md). Fields beside a
+    manifest are merged over it, as `kubectl patch` does. A model of `kubernetes.client` may replace any mapping in
+    Kubernetes' words. A mistake in the job fails the task before anything is created, without retries. The job's name
+    is the manifest's, `name` or the task's id, with a random suffix.
 
-    A retry finds the job that an earlier try has left running, by a random token that was stored before the job was
-    created, and goes on waiting for it; a task that is cleared gets a new job. No job is ever taken over, or deleted,
-    because of its name alone.
+    A retry continues the job of the try before, found by a random token and never by its name. A task that is cleared
+    gets a new job. The job is deleted when its task is cleared, marked as failed or succeeded, or takes longer than
+    `execution_timeout`. A failed job fails the task with the message of its Failed condition.
 
-    While the job runs, its log appears in the task's log, and its state whenever it changes. When it fails, the task
-    fails with the words of the job's own Failed condition: which replica, its exit code, its last lines. When the task
-    is cleared, marked as failed or succeeded, or takes longer than its `execution_timeout`, the job is deleted.
+    The task's log shows the log of the job and each change of its state. Airflow's page shows the job as it was created
+    among the rendered templates, as `mxjob`, once the task is deferred or its try has ended.
 
-    Deferred (`deferrable=True`), all that happens in Airflow's triggerer, and no worker waits.
-
-    The returned value is small JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339),
-    `duration_s`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
-    `exit_code`, `outcome`: `unfinished`, `succeeded`, `failed` or `stopped`), `result`: what worker 0 wrote to its
-    `/dev/termination-log`, parsed if it is JSON, `training`: the job's `status.training`, and `files`: the volumes that
-    outlive the pods, such as `claim models at /models`. The task's log names them at its end.
-    The result comes from the job's status (from the pods where an older controller left none there); `replicas` are
-    read from the pods: with `cleanPodPolicy: All` they may be gone by then. As soon as the job exists, its name,
-    namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
-    What the first of `log_replicas` prints as `Epoch[3] Validation-accuracy=0.98` becomes the XCom `metrics`
-    (`{"Validation-accuracy": [[3, 0.98]]}`) and Airflow's gauges `mxnet_job.validation_accuracy` and `mxnet_job.epoch`.
-    `status.training` becomes the gauges `mxnet_job.progress_percentage`, `estimated_remaining_seconds`, `slow_workers`
-    and `stalled_workers`.
+    The task returns JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339), `duration_s`,
+    `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`, `exit_code`, `outcome`:
+    `unfinished`, `succeeded`, `failed` or `stopped`; empty with `cleanPodPolicy: All`), `result` (what worker 0 wrote
+    to its `/dev/termination-log`, parsed if it is JSON), `training` (the job's `status.training`) and `files` (the
+    volumes that outlive the pods, such as `claim models at /models`).
+    XComs from the job's creation on: `job_name`, `job_namespace`, `job_uid`, `job_url`. XCom `metrics` at its end:
+    `{"Validation-accuracy": [[3, 0.98]]}` of a line `Epoch[3] Validation-accuracy=0.98` of the first of `log_replicas`.
+    Gauges: `mxnet_job.validation_accuracy`, `epoch`, `progress_percentage`, `estimated_remaining_seconds`,
+    `slow_workers` and `stalled_workers`.
 
     Args:
         kwargs: As for every operator.
     """
 
     template_fields: Sequence[str] = (
+        "mxjob",
         *FinalManifestMixin.template_fields,
         "kubernetes_conn_id",
         "config_file",
         "cluster_context",
     )
+    template_fields_renderers: ClassVar = {**FinalManifestMixin.template_fields_renderers, "mxjob": "yaml"}
+    overwrite_rtif_after_execution = True  # with `mxjob`
     operator_extra_links = (MXNetJobLink(), MXNetLogsLink())
     ui_color = "#cfe2f3"
 
     result_of: ClassVar[str] = replicas.RESULT_OF
     """The replica whose termination message is the result."""
     plural: ClassVar[str] = names.PLURAL
+    mxjob: str | None = None
+    """The job as it was created, as YAML; known once a try is deferred or has ended."""
 
     _job: TaskJob | None = None
     _killed = False
@@ -132,7 +130,7 @@ class MXNetJobOperator(FinalManifestMixin):
             if job is None:
                 self.log.info("%s has succeeded in an earlier try; that is the result.", ours.title)
                 return self._return(context, ours.outcome)
-            self._call_back("on_job_creation", context, job=job)
+            call_back(self, "on_job_creation", context, job=job)
             if self.deferrable or not self.wait_for_completion:
                 ours.await_page(job)
             if not self.wait_for_completion:
@@ -155,7 +153,7 @@ class MXNetJobOperator(FinalManifestMixin):
         with self._one_try(context) as ours:
             ours.recall()
             received, ref = events.read(event), ours.ref
-            self._call_back("on_operator_resuming", context, event=received.payload())
+            call_back(self, "on_operator_resuming", context, event=received.payload())
             if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
                 raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
             if received.status in ("error", "refused"):
@@ -218,6 +216,9 @@ class MXNetJobOperator(FinalManifestMixin):
             raise failure(e, ours.title) from e
         else:
             ours.is_let_go = True
+        finally:
+            self.mxjob = ours.memory.record.manifest if ours.memory.record else None
+            airflow_versions.show_rendered_fields(context["ti"], self.log)
 
     def _wait(self, ours: TaskJob, deadline: float | None = None, *, get_logs: bool = True) -> Event:
         """Wait in this process; Airflow itself keeps the `execution_timeout`, once."""
@@ -308,7 +309,7 @@ class MXNetJobOperator(FinalManifestMixin):
         ref = ours.ref
         ours.memory.note_page(ref, ended.page)
         concluded = conclude(ended, ref.title, skip_on_exit_code=self.skip_on_exit_code)
-        self._call_back("on_job_completion", context, event=ended.payload())
+        call_back(self, "on_job_completion", context, event=ended.payload())
         if concluded.error is None:
             returned = self._return(context, ended)
             ours.finished(ended)
@@ -335,14 +336,6 @@ class MXNetJobOperator(FinalManifestMixin):
             about = {name: returned.get(name) for name in _OF_AN_ASSET}
             context["outlet_events"][outlet].extra.update(about)
         return returned
-
-    def _call_back(self, name: str, context: "Context", **what: Any) -> None:
-        """Call one function of each callback. A mistake in it is logged: the job goes on, and so does its task."""
-        for callback in callbacks_of(self.callbacks):
-            try:
-                getattr(callback, name)(**what, operator=self, context=context)
-            except Exception:
-                self.log.exception("%s.%s failed; the task goes on", callback.__name__, name)
 
     def _push_metrics(self, context: "Context", ended: Event) -> None:
         if ended.metrics:

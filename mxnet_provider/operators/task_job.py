@@ -22,6 +22,7 @@ from mxnet_provider.job.task_state import CLEARED, ENDED_BY_A_USER
 from mxnet_provider.links.mxnet_job import job_url
 from mxnet_provider.operators.job_end import JobEnd, task_state
 from mxnet_provider.operators.job_hold import JobHold
+from mxnet_provider.operators.rendered_job import as_created
 from mxnet_provider.operators.task_memory import TaskMemory
 from mxnet_provider.options import EndOptions
 
@@ -274,7 +275,7 @@ class TaskJob:
     ) -> dict[str, Any]:
         """Hold the job that an earlier try created, when the task's `retries` may have been others."""
         self.known = JobRef.of(found, plural)  # an intent has no uid yet
-        self.memory.remember(ref=self.known, phase="submitted", reattached_at=time.time())
+        self.memory.remember(ref=self.known, phase="submitted", manifest=as_created(found), reattached_at=time.time())
         self._log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
         if retries not in (None, self._begins.retries):  # after an edit of `retries` nothing tells a Clear from a retry
             self._log.warning(
@@ -327,7 +328,7 @@ class TaskJob:
             self._log.info("Created %s.", ref.title)
         self.known = JobRef.of(job, ref.plural)
         self._stop_if_killed()
-        self.memory.remember(ref=self.known, phase="submitted")
+        self.memory.remember(ref=self.known, phase="submitted", manifest=as_created(job))
         return self.hold.take_over(job, self.ref)
 
     def _look(self, timeout: float) -> dict[str, Any] | None:
