@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from airflow.providers.common.compat.sdk import AirflowException
+
 from mxnet_operator.description import DescriptionError, MXJobDescription, Role, to_manifest
 from mxnet_operator.description.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
 from mxnet_operator.description.plain import plain
@@ -115,7 +117,7 @@ class JobDescriptionMixin(ReadsManifestFile):
         refuse_airflow_secrets(secrets)
         try:
             super().__init__(**kwargs)
-        except TypeError as error:
+        except (TypeError, AirflowException) as error:  # Airflow 3 and 2
             raise naming_what_was_meant(error, kwargs, FIELDS) from error
         self.manifest = manifest
         self.image = image
