@@ -108,6 +108,21 @@ def test_a_worker_whose_airflow_does_not_answer_leaves_its_job(monkeypatch: pyte
         assert hook.did == []
 
 
+def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_answered_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hook = Hook()
+    made = task(hook, EndOptions())
+    made._end._holds = holder.held_by_try(BEFORE)
+    with monkeypatch.context() as away:
+        away.setattr(hook, "end_job", lambda *_, **__: (_ for _ in ()).throw(ApiUnavailable("away")))
+        made.kill("its task was interrupted")
+    assert hook.did == []
+    made.kill("its task was interrupted")
+    made.kill("its task was interrupted")
+    assert hook.did == ["Deletion"]
+
+
 def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
     """A worker that dies between the two would else leave a retry with nothing: it would train again."""
     hook = Hook()
