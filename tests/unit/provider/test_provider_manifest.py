@@ -198,3 +198,20 @@ def test_openlineage_s_parent_run_is_a_variable_of_the_pods_unless_it_is_off_or_
     assert variables() == [{}] * 3
     off.append(True)
     assert variables() == [{}] * 3
+
+
+ODD_TEMPLATES = [
+    {"spec": {"containers": 7}},
+    {"spec": {"containers": [{"name": "mxnet", "env": 7}]}},
+    {"spec": {"containers": [7, {"name": "mxnet", "env": [7, {"name": []}]}]}},
+    {"spec": 7},
+    {},
+]
+
+
+@pytest.mark.parametrize("template", ODD_TEMPLATES, ids=str)
+def test_variables_are_set_in_no_container_that_is_malformed(template):
+    job = {"spec": {"mxReplicaSpecs": {"Worker": {"template": template}}}}
+    manifest.add_environment(job, {})
+    assert job == {"spec": {"mxReplicaSpecs": {"Worker": {"template": template}}}}
+    manifest.add_environment(job, {"A": "1"})

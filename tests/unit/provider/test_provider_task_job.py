@@ -72,6 +72,13 @@ def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(acti
     assert hook.did == [asked]
 
 
+def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
+    hook = Hook()
+    with pytest.raises(MXNetJobError, match="try 2 of its task waits for it now"):
+        task(hook, EndOptions())._end.replace(running(holder.token_of_try(2, "0192-3")), REF)
+    assert hook.did == []
+
+
 BY_A_USER = [*OVER, ABSENT, "restarting"]
 STAYS = ["None", "scheduled", "queued", "running", "up_for_retry", "deferred", "nobody knows"]
 
