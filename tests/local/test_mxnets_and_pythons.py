@@ -55,7 +55,7 @@ def after_epoch(epoch, *state):
             print('Epoch[2] loss=nan')
 
 net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2), name='softmax')
-mod = mx.mod.Module(net)
+mod = mx.mod.Module(net, context=mx.gpu(0) if 'MXJOB_GPU' in os.environ else mx.cpu())
 mod.fit(mx.io.NDArrayIter(x, x[:, 0] > 0, 32), num_epoch=5, begin_epoch=begin, arg_params=weights, kvstore=kv,
         initializer=mx.init.One(), optimizer_params={'learning_rate': 0.5}, epoch_end_callback=after_epoch)
 if args.result:
@@ -87,7 +87,7 @@ def test_a_gang_trains_goes_on_after_a_kill_and_says_why_it_fails(local_cluster,
     (tmp_path / "models").mkdir()
     (tmp_path / "train.py").write_text(SCRIPT)
     command = ["run", str(tmp_path / "train.py"), "--name", name, "--workers", "2", "--servers", "1", "--resume"]
-    chosen = ["--mxnet", image.mxnet, "--python", image.python, "--as-of", str(image.day)]
+    chosen = ["--env", "MXJOB_GPU=cpu", "--mxnet", image.mxnet, "--python", image.python, "--as-of", str(image.day)]
     mount = ["--mount", f"{tmp_path}/models:/models", "--report", str(tmp_path / "report.html")]
     script = ["--", "--model-prefix", "/models/net", "--fault", "killed", "--result", "/dev/termination-log"]
     environment = {"KUBECONFIG": str(local_cluster.kubeconfig)}

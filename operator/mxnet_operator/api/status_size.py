@@ -1,8 +1,10 @@
 """Bounds on the texts of a status and on a status as a whole: whatever a node or a program writes, a job stays small.
 
 A message keeps its beginning, which says what happened, and more of its end: the last line of an exception says why.
+MXNet's errors say it before a stack of C++, which is left out first.
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -13,6 +15,7 @@ LONGEST_MESSAGE: Final = 1024
 """Maximum bytes of a condition's message; of an Event's the API server accepts as many characters."""
 LONGEST_STATUS: Final = 32 * 1024
 """Maximum bytes of a status as JSON."""
+_CPP_STACK: Final = re.compile(r"\n *\[bt\] \(\d+\)[^\n]*")
 _SHORT_MESSAGES: Final = (128, 64)
 """Bytes of each message of a status that would be longer than that; in JSON a control character takes six."""
 _SHORT_RESULTS: Final = (LONGEST_MESSAGE, 64)
@@ -22,6 +25,8 @@ _SHORT_RESULTS: Final = (LONGEST_MESSAGE, 64)
 def shortened(text: str, limit: int = LONGEST_MESSAGE) -> str:
     """Return the text in at most `limit` (64 or more) bytes of UTF-8; a longer one loses its middle, and says so."""
     data = text.encode("utf-8", "replace")  # a lone surrogate becomes a question mark
+    if len(data) > limit:
+        data = _CPP_STACK.sub("", data.decode()).encode()
     if len(data) <= limit:
         return data.decode()
     mark = f" [... {len(data)} bytes, cut ...] "

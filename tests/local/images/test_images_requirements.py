@@ -72,6 +72,12 @@ def test_a_line_that_can_t_be_added_is_refused_where_the_image_is_added(store, f
         store.add_snapshot(take_snapshot(folder), "script", BASE_IMAGE, [line])
 
 
+def test_a_module_in_place_of_its_project_means_the_project(folder):
+    (folder / "requirements.txt").write_text("PIL\ncv2>=3\nskimage==0.18 # old\nyamllint\npil-kit\n")
+    named = [line for line, _ in read_plain(folder / "requirements.txt").lines]
+    assert named == ["Pillow", "opencv-python-headless>=3", "scikit-image==0.18", "yamllint", "pil-kit"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
 def test_requirements_of_windows_are_read_as_pip_reads_them(store, folder, encoding):
     mark = "\ufeff" if encoding == "utf-16-le" else ""

@@ -85,6 +85,13 @@ def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages,
             assert again == bounded.conditions or condition_type in ended
 
 
+def test_the_stack_of_cpp_gives_way_to_the_words_of_mxnet_s_error():
+    stack = "".join(f"\n  [bt] ({number}) libmxnet.so(+0x3c598b8) [0x7f1e4a0598b8]" for number in range(9))
+    text = f"Traceback (most recent call last):{' x' * 300}\nMXNetError: Check failed: no such file{stack}\n{'y' * 200}"
+    assert shortened(text) == text.replace(stack, "")
+    assert shortened(text, len(text)) == text
+
+
 def test_a_pods_message_of_100_kb_leaves_its_end_and_a_mark_in_the_jobs_status():
     job = make_mxjob("a").worker(1).condition("Created").obj()
     pod = make_pod(job, "Worker").failed(1).set(pod_reason="Odd", pod_message="x" * 100_000 + " the last word")

@@ -6,7 +6,7 @@ import pytest
 
 from mxnet_operator.cli.running.failure_hints import trains_alone
 from mxnet_operator.cli.running.script import Script
-from mxnet_operator.cli.running.script_text import certain_failure
+from mxnet_operator.cli.running.script_text import ScriptText
 
 # Lines, and the options with which they run.
 OLD = {
@@ -31,7 +31,7 @@ OLD = {
     "from itertools import izip": ("--python", "2.7"),
     "pool.map(f, async=True)": ("--python", "3.6"),
     "a.async": ("--python", "3.6"),
-    "from scipy.misc import imread, comb": ("--as-of", "2019-04", "--pip", "pillow"),
+    "from scipy.misc import imread, comb": ("--as-of", "2019-04"),
     "from sklearn.cross_validation import train_test_split": ("--as-of", "2018-08"),
     "import sklearn.grid_search": ("--as-of", "2018-08"),
     "from collections import OrderedDict, Mapping": ("--python", "3.9"),
@@ -58,8 +58,8 @@ NEW = (
 
 
 @pytest.fixture
-def script(tmp_path):
-    """Writes files beside the script `train.py`; returns what is certain of it."""
+def text_of(tmp_path):
+    """Writes files beside the script `train.py`; returns what they show."""
 
     def write(text, **modules):
         (tmp_path / "train.py").write_text(text)
@@ -67,9 +67,15 @@ def script(tmp_path):
             path = tmp_path.joinpath(*f"{name}.py".split("__"))
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)
-        return certain_failure(tmp_path, tmp_path / "train.py", [tmp_path])
+        return ScriptText(tmp_path, tmp_path / "train.py", [tmp_path])
 
     return write
+
+
+@pytest.fixture
+def script(text_of):
+    """Writes files beside the script `train.py`; returns what is certain of it."""
+    return lambda text, **modules: text_of(text, **modules).certain_failure
 
 
 def test_text_of_an_older_python_is_found_with_its_line(script):
@@ -100,6 +106,77 @@ def test_nothing_of_a_script_is_executed(script, tmp_path):
     assert script(f"open({str(mark)!r}, 'w')\nimport other", other=f"open({str(mark)!r}, 'w')") is None
     assert not mark.exists()
     assert "other" not in sys.modules
+
+
+# Text that parses in Python 3, by whether it runs in Python 2 only.
+DIVIDED = {
+    "for i in range(n / 2): pass": True,
+    "for i in range(1, len(a) / 2 + 1): pass": True,
+    "from nets import *\nhalf = a[: n / 2]": True,
+    "net = get_net(batch_size=args.batch_size / len(devices))": True,
+    "conv = Convolution(num_filter=width / 4)": True,
+    "xrange(3)": True,
+    "from __future__ import division\nfor i in range(n / 2): pass": False,
+    "for i in range(n // 2): pass": False,
+    "for i in range(int(n / 2)): pass": False,
+    "speed = batch_size / (time.time() - begin)": False,
+    "print_speed(batch_size / elapsed)": False,
+    "train(learning_rate=rate / 10)": False,
+    "xrange = range\nxrange(3)": False,
+}
+ONLY_IN_3 = (
+    "f'{a}'",
+    "a: int = 1",
+    "def f(a: int): pass",
+    "def f(*, a): pass",
+    "async def f(): pass",
+    "class A:\n    def f(self):\n        super().f()",
+    "def f():\n    def g():\n        nonlocal a",
+)
+
+
+def test_a_division_that_counts_is_python_2_and_newer_syntax_is_python_3(text_of):
+    assert {text: text_of(text).is_python_2 for text in DIVIDED} == DIVIDED
+    assert [text for text in DIVIDED if text_of(text).is_python_3] == []
+    assert [text for text in ONLY_IN_3 if not text_of(text).is_python_3] == []
+    assert text_of("import net", net="for i in range(n / 2): pass").is_python_2
+    assert not text_of("f'{a}'\nfor i in range(n / 2): pass").is_python_2
+
+
+def test_a_module_that_imports_the_one_beside_it_by_name_is_python_2(text_of):
+    assert text_of("import nets.vgg", nets__vgg="from common import conv", nets__common="").is_python_2
+    for text, beside in {
+        "from __future__ import absolute_import\nimport common": "common",  # another project's module
+        "from .common import conv": "common",
+        "import logging": "logging",
+        "import pandas": "pandas",
+        "from nets.common import conv": "common",
+    }.items():
+        assert not text_of("import nets.vgg", nets__vgg=text, **{f"nets__{beside}": ""}).is_python_2, text
+    assert not text_of("import common\nimport nets.vgg", nets__vgg="import common", common="").is_python_2
+    on_path = "import sys\nsys.path.append('nets')\nimport vgg"
+    assert not text_of(on_path, nets__vgg="import common", nets__common="").is_python_2
+
+
+def test_folders_above_and_in_the_home_are_found_but_not_mxnet_s_sources(text_of, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    sources = tmp_path.parent / "python" / "mxnet"
+    for path in (
+        sources,
+        tmp_path.parent / "tests" / "common",
+        *(tmp_path / "home" / n for n in (".mxnet", ".art", "d")),
+    ):
+        path.mkdir(parents=True, exist_ok=True)
+    (sources / "base.py").touch()
+    above = "sys.path.insert(0, '../python')\nsys.path.append('../tests/common')\n"
+    assert text_of(above).beside == ["../tests"]
+    assert text_of("open('../../none/a')\nopen('~/none')").beside == []
+    assert text_of("import art.utils\nopen('~/d/a.txt')").beside == ["~/.art", "~/d"]
+    assert text_of("from mxnet import gluon\ngluon.data.vision.MNIST()").beside == ["~/.mxnet"]
+    assert text_of("import gluonts").beside == ["~/.mxnet"]
+    assert text_of("import mxnet").beside == []
+    (tmp_path.parent / "data").mkdir(exist_ok=True)
+    assert text_of("import d2lzh as d2l").beside == ["../data"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 OF_A_DAY: Final = frozenset({"--as-of", "--python", "--mxnet"})
@@ -11,17 +13,20 @@ _OF_A_FOLDER: Final = OF_A_DAY | {"--pip"}
 _REPEATABLE: Final = frozenset({"--pip", "--mount", "--env"})
 
 
-def given_command(*options: str, without: str = "") -> str:
+def given_command(*options: str, without: str = "", by: Sequence[str] = ()) -> str:
     """Return the command with `options` (flag, value, flag, value, ...) added before a `--`.
 
     They replace options of the same name, unless an option can be repeated, and an image those that choose another one.
-    The flag `without` is left out.
+    The flag `without` is left out. The program `by` runs the script, which is its last word.
     """
     own, rest = _split()
+    if by and by[-1] in own:
+        own.remove(by[-1])
+        rest = ["--", *by, *rest]
     for flag in options[::2]:
         for instead in _OF_A_FOLDER if flag == "--image" else {flag} - _REPEATABLE:
             own = _dropped(own, instead)
-    pairs = zip(options[::2], options[1::2], strict=True)
+    pairs = dict.fromkeys(zip(options[::2], options[1::2], strict=True))
     added = [word for flag, value in pairs if value not in own for word in (flag, value)]
     return shlex.join(["mxjob", *(word for word in own if word != without), *added, *rest])
 
@@ -32,10 +37,16 @@ def is_given(*flags: str) -> bool:
     return any(word.partition("=")[0] in flags for word in own)
 
 
+def given_values(flag: str) -> list[str]:
+    """Return the values that the user gave an option."""
+    own, _ = _split()
+    after = [value for word, value in pairwise(own) if word == flag]
+    return [*after, *(word.partition("=")[2] for word in own if word.startswith(f"{flag}="))]
+
+
 def is_mounted(path: str) -> bool:
     """Whether the user gave a `--mount` at this path."""
-    own, _ = _split()
-    return any(word.removeprefix("--mount=").split(":")[1:2] == [path] for word in own)
+    return any(each.split(":")[1:2] == [path] for each in given_values("--mount"))
 
 
 def _split() -> tuple[list[str], list[str]]:

@@ -1,71 +1,49 @@
 """Projects of the package index by the name under which a script imports them, or a module that needs another one.
 
+With those that such a project imports and doesn't ask for, after a blank.
 Only what MXNet scripts import, each looked up in the project's own documentation: a guessed name may be a stranger's.
 """
 
 from typing import Final
 
+IN_THE_IMAGE: Final = frozenset({"graphviz", "mxnet", "numpy", "requests", "scikit-learn", "scipy", "sklearn"})
+"""Modules and projects that the images of MXNet have."""
+_OF_THE_SAME_NAME: Final = (
+    "albumentations boto3 captcha click colorama d2l d2lzh dgl dill easydict editdistance fire gensim gluoncv "
+    "gluonnlp gluonts gym h5py imageio imgaug ipywidgets jieba joblib librosa lmdb lxml matplotlib mxboard "
+    "networkx nibabel nltk numba openpyxl pandas plotly portalocker prettytable psutil pyarrow pycocotools "
+    "pydicom sacrebleu sacremoses seaborn sentencepiece SimpleITK simplejson six soundfile spacy tabulate "
+    "tensorboard tensorboardX termcolor terminaltables torch torchvision tqdm visdom xgboost xlrd yacs"
+)
 PROJECTS: Final = {
+    **{each: each for each in _OF_THE_SAME_NAME.split()},
     "absl": "absl-py",
-    "albumentations": "albumentations",
-    "art": "adversarial-robustness-toolbox",
+    # github.com/Trusted-AI/adversarial-robustness-toolbox/issues/2239
+    "art": "adversarial-robustness-toolbox Pillow",
     "attr": "attrs",
     "bs4": "beautifulsoup4",
+    "configargparse": "ConfigArgParse",
     "Crypto": "pycryptodome",
     "cv2": "opencv-python-headless",
     "dateutil": "python-dateutil",
-    "dill": "dill",
     "dotenv": "python-dotenv",
-    "easydict": "easydict",
-    "editdistance": "editdistance",
-    "fire": "fire",
-    "gensim": "gensim",
     "git": "GitPython",
-    "gluoncv": "gluoncv",
-    "gluonnlp": "gluonnlp",
-    "gym": "gym",
-    "h5py": "h5py",
-    "imageio": "imageio",
-    "ipywidgets": "ipywidgets",
-    "jieba": "jieba",
+    "IPython": "ipython",
     "Levenshtein": "python-Levenshtein",
-    "librosa": "librosa",
-    "lmdb": "lmdb",
-    "matplotlib": "matplotlib",
     "mpl_toolkits": "matplotlib",
-    "mxboard": "mxboard",
-    "networkx": "networkx",
-    "nibabel": "nibabel",
-    "nltk": "nltk",
     # MXNet 1.9.1 imports onnx.mapping, which onnx 1.15 removed.
     "onnx": "onnx<1.15",
-    "pandas": "pandas",
     "PIL": "Pillow",
     # setuptools 82 removed it.
     "pkg_resources": "setuptools<82",
-    "portalocker": "portalocker",
-    "prettytable": "prettytable",
-    "psutil": "psutil",
-    "pycocotools": "pycocotools",
-    "pydicom": "pydicom",
-    "sacremoses": "sacremoses",
-    "seaborn": "seaborn",
-    "sentencepiece": "sentencepiece",
+    "pylab": "matplotlib",
     "serial": "pyserial",
-    "SimpleITK": "SimpleITK",
-    "simplejson": "simplejson",
-    "six": "six",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
-    "soundfile": "soundfile",
-    "sacrebleu": "sacrebleu",
-    "spacy": "spacy",
-    "tensorboard": "tensorboard",
-    "tensorboardX": "tensorboardX",
-    "termcolor": "termcolor",
-    "tqdm": "tqdm",
+    "skvideo": "scikit-video",
+    # github.com/apache/mxnet/issues/9743: MXNet's own, before TensorFlow's took its name.
+    "tensorboard.SummaryWriter": "tensorboard==1.0.0a6",
     "tqdm.notebook": "ipywidgets",
-    "yacs": "yacs",
     "yaml": "PyYAML",
     "zmq": "pyzmq",
 }

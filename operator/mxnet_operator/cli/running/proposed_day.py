@@ -1,6 +1,7 @@
 """Day that the history of a script's folder proposes for `--as-of`."""
 
 import subprocess
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
@@ -20,13 +21,27 @@ def proposed_day(folder: Path) -> date | None:
 
     None where git doesn't track the folder, or the commit is younger than a year: packages of today fit it.
     """
+    day = _last_commit(folder)
+    return day if day is not None and (datetime.now(UTC).date() - day).days > _RECENT_DAYS else None
+
+
+def day_of_packages(folder: Path, packages: Iterable[str]) -> date | None:
+    """Return the day of the last commit of a folder's repository, if that is the source of one of the packages.
+
+    Its examples need the package of that day, which may be newer than themselves.
+    """
+    root = next((each for each in folder.parents if (each / ".git").exists()), folder)
+    files = (root / source / each / "__init__.py" for each in packages for source in ("", "python", "src"))
+    return _last_commit(root) if root != folder and any(each.is_file() for each in files) else None
+
+
+def _last_commit(folder: Path) -> date | None:
     command = ["git", "-C", str(folder), "log", "-1", "--format=%cI", "--", "."]
     try:
         done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=_SECONDS)
-        day = date.fromisoformat(done.stdout.strip()[:10])
+        return date.fromisoformat(done.stdout.strip()[:10])
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
-    return day if (datetime.now(UTC).date() - day).days > _RECENT_DAYS else None
 
 
 def runnable_day(folder: Path, python: str | None = None, first: date | None = None) -> date | None:

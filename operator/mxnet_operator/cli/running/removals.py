@@ -6,7 +6,7 @@ MXNet itself is hardly here: 1.9.1 has nearly every name that the public scripts
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Final
 
 _PYTHON_2: Final = "2.7"
@@ -17,46 +17,56 @@ class Removal:
     """Names that a release removed, or a change of its that failures show in other words.
 
     Args:
-        release: the first release without them, as "pandas 1.0".
-        released: its day.
-        source: release note that says so.
+        without: the first release without them, its day, and the release note that says so, by commas.
         names: dotted names (`module.name`, `Class.attribute`, a module, a built-in), separated by blanks.
         message: regular expression of failures that name none of them; `what` says what the release did.
-        as_of: last month that has them. With `python` it is empty: a Python is enough.
-        python: newest Python that has them.
+        python: newest Python that has them, if another Python is enough; else packages of the month before are.
         packages: packages that they need beside.
+        until: day from which scripts fail so for another reason, as do those that Python 2 can't parse.
     """
 
-    release: str
-    released: date
-    source: str
+    without: str
     names: str = ""
     message: str = ""
     what: str = ""
-    as_of: str = ""
     python: str = ""
     packages: tuple[str, ...] = ()
+    until: date | None = None
+
+    @property
+    def release(self) -> str:
+        """The first release without them, as "pandas 1.0"."""
+        return self.without.split(", ")[0]
+
+    @property
+    def released(self) -> date:
+        """Its day."""
+        return date.fromisoformat(self.without.split(", ")[1])
+
+    @property
+    def as_of(self) -> str:
+        """Last month that has them; empty where a Python is enough."""
+        return "" if self.python else f"{self.released.replace(day=1) - timedelta(days=1):%Y-%m}"
+
+    @property
+    def is_python_2(self) -> bool:
+        """Whether Python 2 has them, and no newer one."""
+        return self.python == _PYTHON_2
 
     def options(self, proposed: date | None = None) -> tuple[str, ...]:
-        """Return the options of `mxjob run` that bring the names back.
+        """Return the options of `mxjob run` that bring the names back, without `packages`.
 
         `proposed` is the day of the folder's last commit: an environment of that day fits the whole script.
         """
-        is_time = proposed is not None and (proposed < self.released or self.python == _PYTHON_2)
+        is_time = proposed is not None and (proposed < self.released or self.is_python_2)
         day = str(proposed) if is_time else self.as_of
-        python = "" if is_time and self.python != _PYTHON_2 else self.python
-        return (
-            *(("--python", python) if python else ()),
-            *(("--as-of", day) if day else ()),
-            *(word for package in self.packages for word in ("--pip", package)),
-        )
+        python = "" if is_time and not self.is_python_2 else self.python
+        return (*(("--python", python) if python else ()), *(("--as-of", day) if day else ()))
 
 
 REMOVALS: Final = (
     Removal(
-        "Python 3",
-        date(2008, 12, 3),
-        "docs.python.org/3/whatsnew/3.0.html",
+        "Python 3, 2008-12-03, docs.python.org/3/whatsnew/3.0.html",
         "xrange unicode raw_input basestring long reduce unichr execfile reload cmp"
         " dict.has_key dict.iteritems dict.itervalues dict.iterkeys collections.OrderedDict.iteritems"
         " collections.OrderedDict.itervalues collections.defaultdict.iteritems Counter.iteritems"
@@ -75,250 +85,164 @@ REMOVALS: Final = (
         python=_PYTHON_2,
     ),
     Removal(
-        "Python 3.7",
-        date(2018, 6, 27),
-        "docs.python.org/3/whatsnew/3.7.html",
-        what="made async a keyword",
-        python="3.6",
+        "Python 3, 2008-12-03, peps.python.org/pep-0238",
+        message=r"'(?:numpy\.)?float\d*' object cannot be interpreted as an in|int expected instead of float"
+        r"|slice indices must be integers|list indices must be integers or slices, not float"
+        r"|can't multiply sequence by non-int of type 'float'|integer argument expected, got float",
+        what="divides whole numbers into a float",
+        python=_PYTHON_2,
+        until=date(2020, 1, 1),
     ),
+    Removal("Python 3.7, 2018-06-27, docs.python.org/3/whatsnew/3.7.html", what="made async a keyword", python="3.6"),
     Removal(
-        "Python 3.8",
-        date(2019, 10, 14),
-        "docs.python.org/3/whatsnew/3.8.html",
+        "Python 3.8, 2019-10-14, docs.python.org/3/whatsnew/3.8.html",
         "time.clock platform.linux_distribution platform.dist cgi.escape",
         python="3.7",
     ),
     Removal(
-        "Python 3.9",
-        date(2020, 10, 5),
-        "docs.python.org/3/whatsnew/3.9.html",
+        "Python 3.9, 2020-10-05, docs.python.org/3/whatsnew/3.9.html",
         "fractions.gcd base64.encodestring base64.decodestring array.array.tostring array.array.fromstring"
         " Thread.isAlive _MainThread.isAlive HTMLParser.unescape xml.etree.cElementTree"
         " xml.etree.ElementTree.Element.getchildren xml.etree.ElementTree.Element.getiterator",
         python="3.8",
     ),
     Removal(
-        "Python 3.10",
-        date(2021, 10, 4),
-        "docs.python.org/3/whatsnew/3.10.html",
+        "Python 3.10, 2021-10-04, docs.python.org/3/whatsnew/3.10.html",
         "collections.Mapping collections.MutableMapping collections.Sequence collections.MutableSequence"
         " collections.Iterable collections.Iterator collections.Callable collections.Set collections.MutableSet"
         " collections.Hashable collections.Sized collections.Container collections.Generator",
         python="3.9",
     ),
     Removal(
-        "Python 3.11",
-        date(2022, 10, 24),
-        "docs.python.org/3/whatsnew/3.11.html",
+        "Python 3.11, 2022-10-24, docs.python.org/3/whatsnew/3.11.html",
         "inspect.getargspec inspect.formatargspec asyncio.coroutine gettext.lgettext",
         message=r"ValueError: invalid mode: 'r?[bt]?U|Random\.shuffle\(\) takes 2 positional arguments"
         r"|TypeError: Population must be a sequence",
         what="removed an argument that this line has",
         python="3.10",
     ),
+    Removal("MXNet 0.12, 2017-10-30, github.com/apache/mxnet/releases/tag/0.12.0", "mxnet.gluon.autograd"),
     Removal(
-        "MXNet 0.12",
-        date(2017, 10, 30),
-        "github.com/apache/mxnet/releases/tag/0.12.0",
-        "mxnet.gluon.autograd",
-        as_of="2017-09",
-    ),
-    Removal(
-        "NumPy 1.13",
-        date(2017, 6, 7),
-        "numpy.org/doc/stable/release/1.13.0-notes.html",
+        "NumPy 1.13, 2017-06-07, numpy.org/doc/stable/release/1.13.0-notes.html",
         message=r"numpy boolean (?:negative|subtract), the `-` operator, is not supported",
         what="took the operator - from booleans",
-        as_of="2017-05",
     ),
     Removal(
-        "NumPy 1.16.3",
-        date(2019, 4, 21),
-        "numpy.org/doc/stable/release/1.16.3-notes.html",
+        "NumPy 1.16.3, 2019-04-21, numpy.org/doc/stable/release/1.16.3-notes.html",
         message=r"Object arrays cannot be loaded when allow_pickle=False",
         what="loads no pickled objects by itself",
-        as_of="2019-03",
     ),
     Removal(
-        "NumPy 1.18",
-        date(2019, 12, 22),
-        "numpy.org/doc/stable/release/1.18.0-notes.html",
+        "NumPy 1.18, 2019-12-22, numpy.org/doc/stable/release/1.18.0-notes.html",
         "numpy.rank",
-        as_of="2019-11",
+        message=r"object of type <class '[\w.]+'> cannot be safely interpreted as an integer",
+        what="takes no float for a number of samples",
     ),
     Removal(
-        "NumPy 1.23",
-        date(2022, 6, 22),
-        "numpy.org/doc/stable/release/1.23.0-notes.html",
+        "NumPy 1.23, 2022-06-22, numpy.org/doc/stable/release/1.23.0-notes.html",
         "numpy.asscalar numpy.loads numpy.testing.rand",
-        as_of="2022-05",
     ),
     Removal(
-        "SciPy 1.3",
-        date(2019, 5, 17),
-        "docs.scipy.org/doc/scipy/release/1.3.0-notes.html",
+        "SciPy 1.3, 2019-05-17, docs.scipy.org/doc/scipy/release/1.3.0-notes.html",
         "scipy.misc.imread scipy.misc.imresize scipy.misc.imsave scipy.misc.imrotate scipy.misc.imshow"
         " scipy.misc.imfilter scipy.misc.toimage scipy.misc.fromimage scipy.misc.bytescale scipy.ndimage.imread",
-        as_of="2019-04",
         packages=("pillow",),
     ),
     Removal(
-        "SciPy 1.3",
-        date(2019, 5, 17),
-        "docs.scipy.org/doc/scipy/release/1.3.0-notes.html",
+        "SciPy 1.3, 2019-05-17, docs.scipy.org/doc/scipy/release/1.3.0-notes.html",
         "scipy.misc.logsumexp scipy.misc.comb scipy.misc.factorial",
-        as_of="2019-04",
     ),
     Removal(
-        "scikit-learn 0.20",
-        date(2018, 9, 26),
-        "scikit-learn.org/stable/whats_new/v0.20.html",
+        "SciPy 1.8, 2022-02-05, docs.scipy.org/doc/scipy/release/1.8.0-notes.html",
+        message=r"cannot import name '_\w+' from 'scipy\.\w+\.\w+'",
+        what="made modules private",
+    ),
+    Removal(
+        "scikit-learn 0.20, 2018-09-26, scikit-learn.org/stable/whats_new/v0.20.html",
         "sklearn.cross_validation sklearn.grid_search sklearn.learning_curve sklearn.mixture.GMM"
         " sklearn.decomposition.RandomizedPCA",
-        as_of="2018-08",
     ),
     Removal(
-        "scikit-learn 0.22",
-        date(2019, 12, 3),
-        "scikit-learn.org/stable/whats_new/v0.22.html",
-        "sklearn.preprocessing.Imputer",
-        as_of="2019-11",
+        "scikit-learn 0.22, 2019-12-03, scikit-learn.org/stable/whats_new/v0.22.html", "sklearn.preprocessing.Imputer"
     ),
     Removal(
-        "scikit-learn 0.23",
-        date(2020, 5, 12),
-        "scikit-learn.org/stable/whats_new/v0.23.html",
+        "scikit-learn 0.23, 2020-05-12, scikit-learn.org/stable/whats_new/v0.23.html",
         "sklearn.externals.joblib sklearn.externals.six sklearn.datasets.samples_generator"
         " sklearn.utils.linear_assignment_ sklearn.metrics.jaccard_similarity_score",
-        as_of="2020-04",
     ),
     Removal(
-        "scikit-learn 1.2",
-        date(2022, 12, 8),
-        "scikit-learn.org/stable/whats_new/v1.2.html",
+        "scikit-learn 1.2, 2022-12-08, scikit-learn.org/stable/whats_new/v1.2.html",
         "sklearn.datasets.load_boston",
         message=r"`load_boston` has been removed from scikit-learn",
         what="removed sklearn.datasets.load_boston",
-        as_of="2022-11",
     ),
     Removal(
-        "pandas 1.0",
-        date(2020, 1, 29),
-        "pandas.pydata.org/docs/whatsnew/v1.0.0.html",
+        "pandas 1.0, 2020-01-29, pandas.pydata.org/docs/whatsnew/v1.0.0.html",
         "DataFrame.as_matrix Series.as_matrix DataFrame.ix Series.ix DataFrame.get_value DataFrame.set_value"
         " DataFrame.from_items DataFrame.reindex_axis DataFrame.convert_objects Series.get_values DataFrame.get_values"
         " pandas.Panel pandas.TimeGrouper",
         message=r"concat\(\) got an unexpected keyword argument 'join_axes'|nested renamer is not supported",
         what="removed an argument that this line has",
-        as_of="2019-12",
     ),
     Removal(
-        "pandas 2.0",
-        date(2023, 4, 3),
-        "pandas.pydata.org/docs/whatsnew/v2.0.0.html",
+        "pandas 2.0, 2023-04-03, pandas.pydata.org/docs/whatsnew/v2.0.0.html",
         "DataFrame.append Series.append DataFrame.iteritems Series.iteritems DataFrame.mad Series.mad"
         " DataFrame.lookup pandas.datetime pandas.np pandas.Int64Index pandas.Float64Index pandas.util.testing",
         message=r"(?:read_csv|read_table)\(\) got an unexpected keyword argument '(?:error_bad_lines|warn_bad_lines)'"
         r"|(?:DataFrame\.drop|concat|DataFrame\.\w+|Series\.\w+)\(\) takes from 1 to 2 positional arguments",
         what="removed an argument that this line has",
-        as_of="2023-03",
     ),
     Removal(
-        "Matplotlib 3.1",
-        date(2019, 5, 18),
-        "matplotlib.org/stable/api/prev_api_changes/api_changes_3.1.0.html",
+        "Matplotlib 3.1, 2019-05-18, matplotlib.org/stable/api/prev_api_changes/api_changes_3.1.0.html",
         message=r"got an unexpected keyword argument 'normed'",
         what="removed the argument normed",
-        as_of="2019-04",
     ),
     Removal(
-        "Matplotlib 3.8",
-        date(2023, 9, 15),
-        "matplotlib.org/stable/api/prev_api_changes/api_changes_3.8.0.html",
+        "Matplotlib 3.8, 2023-09-15, matplotlib.org/stable/api/prev_api_changes/api_changes_3.8.0.html",
         message=r"'seaborn[\w-]*' is not a valid package style",
         what="removed the styles of seaborn under their old names",
-        as_of="2023-08",
     ),
     Removal(
-        "gensim 4.0",
-        date(2021, 3, 24),
-        "github.com/RaRe-Technologies/gensim/wiki/Migrating-from-Gensim-3.x-to-4",
+        "gensim 4.0, 2021-03-24, github.com/RaRe-Technologies/gensim/wiki/Migrating-from-Gensim-3.x-to-4",
         message=r"Word2Vec\S* got an unexpected keyword argument '(?:size|iter)'|'Word2Vec' object is not subscriptable"
         r"|The (?:vocab|index2word|index2entity) attribute (?:was removed|has been replaced)",
         what="removed names of Word2Vec that this line uses",
-        as_of="2021-02",
     ),
     Removal(
-        "NetworkX 2.4",
-        date(2019, 10, 16),
-        "networkx.org/documentation/stable/release/release_2.4.html",
+        "NetworkX 2.4, 2019-10-16, networkx.org/documentation/stable/release/release_2.4.html",
         "Graph.node DiGraph.node networkx.connected_component_subgraphs",
-        as_of="2019-09",
     ),
     Removal(
-        "NetworkX 3.0",
-        date(2023, 1, 7),
-        "networkx.org/documentation/stable/release/release_3.0.html",
+        "NetworkX 3.0, 2023-01-07, networkx.org/documentation/stable/release/release_3.0.html",
         "networkx.from_numpy_matrix networkx.to_numpy_matrix networkx.read_gpickle networkx.write_gpickle"
         " networkx.to_scipy_sparse_matrix networkx.from_scipy_sparse_matrix networkx.info",
-        as_of="2022-12",
     ),
+    Removal("Pillow 7.0, 2020-01-02, pillow.readthedocs.io/en/stable/releasenotes/7.0.0.html", "PIL.PILLOW_VERSION"),
     Removal(
-        "Pillow 7.0",
-        date(2020, 1, 2),
-        "pillow.readthedocs.io/en/stable/releasenotes/7.0.0.html",
-        "PIL.PILLOW_VERSION",
-        as_of="2019-12",
-    ),
-    Removal(
-        "Pillow 10.0",
-        date(2023, 7, 1),
-        "pillow.readthedocs.io/en/stable/releasenotes/10.0.0.html",
+        "Pillow 10.0, 2023-07-01, pillow.readthedocs.io/en/stable/releasenotes/10.0.0.html",
         "PIL.Image.ANTIALIAS PIL.Image.LINEAR PIL.Image.CUBIC FreeTypeFont.getsize ImageFont.getsize"
         " ImageDraw.textsize",
-        as_of="2023-06",
     ),
+    Removal("h5py 3.0, 2020-10-30, docs.h5py.org/en/stable/whatsnew/3.0.html", "Dataset.value"),
     Removal(
-        "h5py 3.0",
-        date(2020, 10, 30),
-        "docs.h5py.org/en/stable/whatsnew/3.0.html",
-        "Dataset.value",
-        as_of="2020-09",
-    ),
-    Removal(
-        "protobuf 4",
-        date(2022, 5, 25),
-        "github.com/protocolbuffers/protobuf/releases/tag/v21.0",
+        "protobuf 4, 2022-05-25, github.com/protocolbuffers/protobuf/releases/tag/v21.0",
         message=r"Descriptors cannot (?:not )?be created directly",
         what="rejects the modules that older packages generated",
-        as_of="2022-04",
     ),
     Removal(
-        "PyYAML 6.0",
-        date(2021, 10, 13),
-        "github.com/yaml/pyyaml/blob/main/CHANGES",
+        "PyYAML 6.0, 2021-10-13, github.com/yaml/pyyaml/blob/main/CHANGES",
         message=r"load\(\) missing 1 required positional argument: 'Loader'",
         what="removed the default of load's Loader",
-        as_of="2021-09",
     ),
     Removal(
-        "scikit-image 0.18",
-        date(2020, 12, 15),
-        "scikit-image.org/docs/stable/release_notes/release_0.18.html",
+        "scikit-image 0.18, 2020-12-15, scikit-image.org/docs/stable/release_notes/release_0.18.html",
         "skimage.measure.compare_ssim skimage.measure.compare_psnr skimage.measure.compare_mse",
-        as_of="2020-11",
     ),
-    Removal(
-        "librosa 0.8",
-        date(2020, 7, 22),
-        "librosa.org/doc/latest/changelog.html",
-        "librosa.output",
-        as_of="2020-06",
-    ),
+    Removal("librosa 0.8, 2020-07-22, librosa.org/doc/latest/changelog.html", "librosa.output"),
 )
 
 PYTHON_2: Final = REMOVALS[0]
-ASYNC: Final = REMOVALS[1]
+ASYNC: Final = REMOVALS[2]
 _BY_NAME: Final = {name: each for each in REMOVALS for name in each.names.split()}
 _NAMED: Final = re.compile(
     r"cannot import name '(?P<imported>\w+)' from '(?P<of>[\w.]+)'"

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile
 from mxnet_operator.cli.running.given_command import given_command
 from mxnet_operator.cli.running.images import EnvironmentOptions, image_name, image_store
+from mxnet_operator.cli.running.script_text import ScriptText
 
 _SHELLS: Final = frozenset({"bash", "sh"})
 _PYTHON: Final = re.compile(r"python[\d.]*")
@@ -35,7 +37,7 @@ _IMAGES: Final = Path(mxnet_operator.__file__).parent / "local" / "images"
 _BUILT_ON: Final = "mxjob/mxnet:1.9.1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Script:
     """Command that runs in a folder: the current one, or that of a script which lies elsewhere.
 
@@ -102,6 +104,11 @@ class Script:
         if not self.command[0].startswith("python"):
             return None
         return self.file if self.file is not None else self._module
+
+    @cached_property
+    def text(self) -> ScriptText:
+        """What the script and its modules show before it runs."""
+        return ScriptText(self.folder, self.python_file, self.search_folders)
 
     @property
     def search_folders(self) -> list[Path]:

@@ -3,12 +3,15 @@
 import ast
 import os
 import re
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from mxnet_operator.cli.running.projects import IN_THE_IMAGE, PROJECTS
 from mxnet_operator.cli.running.removals import ASYNC, PYTHON_2, Removal, removal_of
 
 _MOST_FILES: Final = 200
@@ -16,7 +19,12 @@ _MOST_BYTES: Final = 2**20
 _NOT_READ: Final = frozenset({"node_modules", "__pycache__"})
 _TEXTS: Final = (".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".txt")
 _PYTHON_2: Final = "the script is Python 2"
-_BESIDE: Final = re.compile(r"""['"](\.\./[\w.-]*\w)(?=[/'"])""")
+_BESIDE: Final = re.compile(r"""['"]((?:\.\./)+[\w.-]*\w)(?=[/'"])""")
+_SAVES: Final = re.compile(
+    r"""\b(?:\w*save\w*|export|imwrite|do_checkpoint)\([^"'#]*["'](?:\./)?([\w-][\w./-]*)/[^"'/]*["']"""
+)
+_MAKES: Final = re.compile(r"\b(?:makedirs?|mkdir)\b")
+_IN_HOME: Final = re.compile(r"""['"](~/[\w.-]+)(?=[/'"])""")
 _IMPORT: Final = re.compile(
     r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
 )
@@ -24,6 +32,20 @@ _ADDED_PATH: Final = re.compile(r"""\bsys\.path\.(?:append|insert)\(.*['"]([\w./
 _OF_PYTHON_2: Final = frozenset({"xrange", "raw_input"})
 _FOR_BOTH: Final = re.compile(r"except NameError|version_info|\bPY[23]\b|\bxrange\s+as\b|import \*")
 """What text has that runs in Python 2 and 3."""
+_COUNT: Final = re.compile(
+    r"num_(?:args|classes|embed|epoch|examples|filter|group|hidden|layers?|outputs)|(?:batch|embed|hidden|kernel|vocab)_size"
+)
+"""Names of arguments that are whole numbers."""
+_ELSEWHERE: Final = sys.stdlib_module_names | PROJECTS.keys() | IN_THE_IMAGE
+"""Modules that a module of the same name beside the importing one doesn't hide in Python 3."""
+_DATA_OF: Final = {
+    "art": "~/.art",
+    "dgl": "~/.dgl",
+    **dict.fromkeys(("gluoncv", "gluonnlp", "gluonts"), "~/.mxnet"),
+    **dict.fromkeys(("d2l", "d2lzh"), "../data"),
+}
+"""Folders in which packages keep their data."""
+_OF_GLUON: Final = re.compile(r"\b(?:data\.vision|model_zoo)\b")
 _DISTRIBUTED: Final = re.compile("dist|horovod|byteps|hvd", re.IGNORECASE)
 
 _SYNTAX: Final = (
@@ -56,52 +78,138 @@ class _Module:
     error: SyntaxError | None
 
 
-def certain_failure(folder: Path, script: Path, bases: Sequence[Path]) -> Failure | None:
-    """Find a line that fails whenever the script runs; None where none is certain.
+class ScriptText:
+    """Script and the modules of its folder that it imports, each parsed once; modules lie in `starts`.
 
-    Read are the script and what it imports of its folder at the top of files: not within `try`, `if` or a function.
-    Modules of the script lie in `bases`.
+    Without a script that Python runs there is no text, and nothing is found in it.
     """
-    for module in _modules(script, bases):
-        if (found := _failure(module, bases)) is not None:
-            removal, why, line = found
-            text = module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
-            name = module.path.relative_to(folder) if module.path.is_relative_to(folder) else module.path
-            return Failure(removal, why, f"{name}, line {line}: {text}")
-    return None
+
+    def __init__(self, folder: Path, script: Path | None, starts: Sequence[Path]) -> None:
+        self._folder, self._starts = folder, starts
+        self._modules = [] if script is None else list(_modules(script, starts))
+        self._added = {path for module in self._modules for path in _added_paths(module)}
+
+    @cached_property
+    def certain_failure(self) -> Failure | None:
+        """A line that fails whenever the script runs: at the top of a file, not within `try`, `if` or a function."""
+        for module in self._modules:
+            if (found := self._failure(module)) is not None:
+                removal, why, line = found
+                text = module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
+                is_below = module.path.is_relative_to(self._folder)
+                name = module.path.relative_to(self._folder) if is_below else module.path
+                return Failure(removal, why, f"{name}, line {line}: {text}")
+        return None
+
+    @cached_property
+    def imports(self) -> set[str]:
+        """What is imported at the top of the files, as `mxnet.gluon.nn`; not the script's own modules."""
+        return {
+            name
+            for module in self._modules
+            for name, level, _ in _imported(module)
+            if not level and not _own(name, {*self._starts, module.path.parent, *self._added})
+        }
+
+    @cached_property
+    def beside(self) -> list[str]:
+        """The folders outside the script's own that the text names and that exist, as `../data` and `~/.art`.
+
+        Not the one of MXNet's sources: the package there has no library.
+        """
+        named = {match for pattern in (_BESIDE, _IN_HOME) for match in self._matches(pattern)}
+        named |= {_DATA_OF[each] for each in _DATA_OF.keys() & {name.partition(".")[0] for name in self.imports}}
+        if self.has(_OF_GLUON):
+            named.add("~/.mxnet")
+        folders = {each: self._folder / Path(each).expanduser() for each in named}
+        return sorted(
+            each for each, path in folders.items() if path.is_dir() and not (path / "mxnet" / "base.py").exists()
+        )
+
+    @cached_property
+    def saved_into(self) -> set[str]:
+        """Folders below the script's own that a line saves into by a literal path; none where the script makes some."""
+        return set() if self.has(_MAKES) else set(self._matches(_SAVES))
+
+    @cached_property
+    def is_python_2(self) -> bool:
+        """Whether the text parses in Python 3 and runs in Python 2 only, by what it calls, divides or imports."""
+        return not self.is_python_3 and any(
+            _runs_in_2_only(module) or self._imports_relatively(module) for module in self._modules
+        )
+
+    @cached_property
+    def is_python_3(self) -> bool:
+        """Whether the text has what Python 2 can't parse."""
+        trees = [module.tree for module in self._modules if module.tree is not None]
+        return any(_needs_python_3(node) for tree in trees for node in ast.walk(tree))
+
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the pattern is found in a line."""
+        return any(self._matches(pattern))
+
+    def _matches(self, pattern: re.Pattern[str]) -> Iterator[str]:
+        lines = (line for module in self._modules for line in module.lines)
+        return (match[match.lastindex or 0] for line in lines for match in pattern.finditer(line))
+
+    def _failure(self, module: _Module) -> tuple[Removal, str, int] | None:
+        if module.error is not None:
+            return _syntax(module.error)
+        for name, level, line in _imported(module):
+            if level == 0 and not _own(name, self._starts) and (found := removal_of(name)) is not None:
+                return *found, line
+        for each in ast.walk(module.tree) if module.tree is not None else ():
+            if isinstance(each, ast.Expr) and _prints_to_file(each.value):
+                return PYTHON_2, _PYTHON_2, each.lineno
+        return None
+
+    def _imports_relatively(self, module: _Module) -> bool:
+        """Whether a module imports one beside it by its name alone, which no folder on Python 3's path has."""
+        here, elsewhere = [module.path.parent], {*self._starts, *self._added}
+        names = {name for name, level, _ in _imported(module) if not level}
+        return not {module.path.parent, "__future__.absolute_import"} & {*elsewhere, *names} and any(
+            name.partition(".")[0] not in _ELSEWHERE and _own(name, here) and not _own(name, elsewhere)
+            for name in names
+        )
 
 
-def imported_names(script: Path, bases: Sequence[Path]) -> set[str]:
-    """Return what a script and its own modules import at the top of their files, as `mxnet.gluon.nn`; not its own."""
-    modules = list(_modules(script, bases))
-    added = {path for module in modules for path in _added_paths(module)}
-    return {
-        name
-        for module in modules
-        for name, level, _ in _imported(module)
-        if not level and not any(_is_own(name, each) for each in {*bases, module.path.parent, *added})
-    }
-
-
-def named_beside(script: Path, folder: Path) -> list[str]:
-    """Return the folders beside the script's own that it and its modules name and that exist, such as `../data`."""
-    texts = ("\n".join(module.lines) for module in _modules(script, [script.parent, folder]))
-    named = {match[1] for text in texts for match in _BESIDE.finditer(text)}
-    return sorted(each for each in named if (folder / each).is_dir())
-
-
-def names_python_2(script: Path, bases: Sequence[Path]) -> bool:
-    """Whether the script or a module of its folder calls `xrange` or `raw_input`, and nothing defines them."""
-    return any(_calls_python_2(module) for module in _modules(script, bases))
-
-
-def _calls_python_2(module: _Module) -> bool:
-    if module.tree is None or any(_FOR_BOTH.search(line) for line in module.lines):
-        return False
-    nodes = list(ast.walk(module.tree))
+def _runs_in_2_only(module: _Module) -> bool:
+    nodes = list(ast.walk(module.tree)) if module.tree is not None else []
+    imported = {name for name, _, _ in _imported(module)}
+    if "__future__.division" not in imported and any(map(_counts_by_division, nodes)):
+        return True
     called = {each.func.id for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
     defined = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    return bool(called & _OF_PYTHON_2 - defined - {name.rpartition(".")[2] for name, _, _ in _imported(module)})
+    return bool(called & _OF_PYTHON_2 - defined - {name.rpartition(".")[2] for name in imported}) and not any(
+        _FOR_BOTH.search(line) for line in module.lines
+    )
+
+
+def _counts_by_division(node: ast.AST) -> bool:
+    """Whether a division stands for a whole number: `range(n / 2)`, `a[: n / 2]`, `f(batch_size=n / 2)`."""
+    counts: Sequence[ast.expr | None] = ()
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+        counts = node.args
+    elif isinstance(node, ast.Slice):
+        counts = (node.lower, node.upper)
+    elif isinstance(node, ast.keyword) and _COUNT.fullmatch(node.arg or ""):
+        counts = (node.value,)
+    return any(map(_divides, counts))
+
+
+def _divides(value: ast.expr | None) -> bool:
+    if not isinstance(value, ast.BinOp):
+        return False
+    return isinstance(value.op, ast.Div) or _divides(value.left) or _divides(value.right)
+
+
+def _needs_python_3(node: ast.AST) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        arguments = (*node.args.args, *node.args.kwonlyargs)
+        return bool(node.returns or node.args.kwonlyargs or any(each.annotation for each in arguments))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id == "super" and not node.args
+    return isinstance(node, ast.JoinedStr | ast.AnnAssign | ast.AsyncFunctionDef | ast.Nonlocal)
 
 
 def names_distributed_kvstore(folder: Path, words: str) -> bool:
@@ -135,8 +243,9 @@ def _modules(script: Path, starts: Sequence[Path]) -> Iterator[_Module]:
         yield module
         added += _added_paths(module)
         for name, level, _ in _imported(module):
-            bases = [module.path.parents[level - 1]] if level else [*starts, module.path.parent, *added]
-            for path in next(filter(None, (_own(name, each) for each in bases)), ()):
+            for path in _own(
+                name, [module.path.parents[level - 1]] if level else [*starts, module.path.parent, *added]
+            ):
                 if path not in seen:
                     seen.add(path)
                     left.append(path)
@@ -193,33 +302,22 @@ def _certain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from node.body
 
 
-def _own(name: str, base: Path) -> list[Path]:
-    """Return the files below `base` that importing a dotted name reads; empty where the module is another's."""
-    found, place = [], base
-    for part in name.split("."):
-        place /= part
-        files = (place.with_name(f"{part}.py"), place / "__init__.py")
-        found += [each for each in files if each.is_file()]
-        if not place.is_dir():
-            break
-    return found
+def _own(name: str, bases: Iterable[Path]) -> list[Path]:
+    """Return what importing a dotted name reads below the first of `bases` that has it.
 
-
-def _failure(module: _Module, bases: Sequence[Path]) -> tuple[Removal, str, int] | None:
-    if module.error is not None:
-        return _syntax(module.error)
-    for name, level, line in _imported(module):
-        if level == 0 and not any(_is_own(name, each) for each in bases) and (found := removal_of(name)) is not None:
-            return *found, line
-    for each in ast.walk(module.tree) if module.tree is not None else ():
-        if isinstance(each, ast.Expr) and _prints_to_file(each.value):
-            return PYTHON_2, _PYTHON_2, each.lineno
-    return None
-
-
-def _is_own(name: str, base: Path) -> bool:
-    top = base / name.partition(".")[0]
-    return top.is_dir() or top.with_name(f"{top.name}.py").is_file()
+    It is the folder of a package without `__init__.py`, and empty where the module is another's.
+    """
+    for base in bases:
+        found, place = [], base
+        for part in name.split("."):
+            place /= part
+            files = (place.with_name(f"{part}.py"), place / "__init__.py")
+            found += [each for each in files if each.is_file()] or ([place] if place.is_dir() else [])
+            if not place.is_dir():
+                break
+        if found:
+            return found
+    return []
 
 
 def _prints_to_file(value: ast.expr) -> bool:

@@ -255,10 +255,11 @@ def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse `FOLDER:PATH` or `FOLDER:PATH:ro` into a volume and its mount."""
-    folder, mount = _mount("--mount", "FOLDER", text, relative=True)
-    if not Path(folder).is_dir():
-        raise CommandError(f"--mount: {folder} is no folder of this machine", code=Exit.USAGE)
-    path = str(Path(folder).resolve())
+    named, mount = _mount("--mount", "FOLDER", text, relative=True)
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        raise CommandError(f"--mount: {named} is no folder of this machine", code=Exit.USAGE)
+    path = str(folder.resolve())
     return _named(path, {"hostPath": {"path": path, "type": "Directory"}}, mount)
 
 

@@ -24,12 +24,7 @@ from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
-from mxnet_operator.cli.running.failure_hints import (
-    FolderScript,
-    failure_hint,
-    refuse_what_must_fail,
-    trains_alone,
-)
+from mxnet_operator.cli.running.failure_hints import build_hint, failure_hint, refuse_what_must_fail, trains_alone
 from mxnet_operator.cli.running.images import AsOfOption, EnvironmentOptions, MXNetOption, PythonOption, add_folder
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.local_files import check_output
@@ -364,11 +359,9 @@ def run(
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
         code = asyncio.run(run_job(job, target, options, record))
-    message = record.message
-    ran = None if script is None else FolderScript(script, pip or [])
     if code == Exit.FAILED:
         asked = "" if script is None else _other_environment(script, pip or [])
-        if hint := asked or failure_hint(message, job, ran):
+        if hint := asked or failure_hint(record.message, job, script):
             say(hint)
     leave(code)
 
@@ -400,7 +393,11 @@ def _with_folder(
             say(warning, style="yellow")
     if not is_local:
         raise needs_image(script, packages, environment, gpus=gpus, write=build)
-    image = add_folder(script.folder, packages, environment, gpus=gpus, build=build)
+    try:
+        image = add_folder(script.folder, packages, environment, gpus=gpus, build=build)
+    except CommandError as error:
+        error.hint = error.hint or build_hint(error.message, script)
+        raise
     return dataclasses.replace(described, image=image, command=list(script.command))
 
 

@@ -223,6 +223,12 @@ class DayImage:
         tools = [] if self.python == "2.7" else ["setuptools"]  # Pythons of then brought it: librosa 0.6 imports it
         return (f"{package}=={self.mxnet}.*", *bounded, *tools, *_BESIDE, *cuda)
 
+    @property
+    def older_python(self) -> str:
+        """The Python before this one that its MXNet runs on; empty where that is the oldest of Python 3."""
+        pythons = [each for each in PYTHONS if each in _release(self.mxnet).pythons and each != "2.7"]
+        return pythons[pythons.index(self.python) - 1] if self.python in pythons[1:] else ""
+
     @classmethod
     def parse(cls, name: str) -> "DayImage | None":
         """Read the name of an image, which may lack the day: then it is the MXNet's. None for another image."""

@@ -19,6 +19,10 @@ _HIDDEN: Final = re.compile(
     r"`([\w.-]+)` was filtered by `exclude-newer`[^`]*?(?:published at (\d{4}-\d\d-\d\d)[^`]*)?Consider"
 )
 """Hint of uv at a package that is only there after the day, and when its index says that."""
+_PROJECTS: Final = {"pil": "Pillow", "cv2": "opencv-python-headless", "skimage": "scikit-image", "yaml": "PyYAML"}
+"""Projects whose modules are listed in their place; no project that works has these names."""
+_MODULE: Final = re.compile(rf"^(?:{'|'.join(_PROJECTS)})\b(?![-.])", re.IGNORECASE)
+_NO_WHEEL: Final = re.compile(r"Because (\S+==\S+) has no usable wheels")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -43,6 +47,7 @@ class Requirements:
             line = re.sub(r"(^|\s)#.*$", "", text).strip()
             if line:
                 _check(line, source)
+                line = _MODULE.sub(lambda named: _PROJECTS[named[0].lower()], line)
                 own = MXNetRequirement.parse(line)
                 mxnet = mxnet or own
                 found += [] if own else [(line, source)]
@@ -189,6 +194,8 @@ class Addition:
     def _cause(self, text: str, hidden: dict[str, str]) -> str:
         """Return in words what of the base is in the way; `hidden` are packages of later days."""
         if isinstance(self.start, DayImage):
+            if (pinned := _NO_WHEEL.search(text)) and (older := self.start.older_python):
+                return f"{pinned[1]} has no wheel for Python {self.start.python}: --python {older}; or"
             if hidden:
                 name, day = max(hidden.items(), key=lambda each: each[1])
                 then = f": --as-of {day}" if "requested version" in text else ". A later day is --as-of"

@@ -1,6 +1,7 @@
 """Ends a failing MXNet worker at once, with its exit code: by itself it would wait in the KVStore's exit barrier for ever.
 And lets a replica that is a container's first process end on SIGTERM, which it would ignore.
 And frees KVStores that would outlive the interpreter: their threads abort a finished training with 134.
+And runs a script that has mx.gpu() in its code without a GPU (MXJOB_GPU=cpu).
 And carries a result that is longer than Kubernetes keeps in the log (MXJOB_RESULT_FILE says where the result is).
 The files beside this one let an attempt go on from a checkpoint, notice a stall, end a training that diverges, and keep
 a script that sets DMLC_* itself in its job.
@@ -276,6 +277,17 @@ def stop_watch():
         watch.stop()
 
 
+class OnCPU(object):
+    """Finder on sys.meta_path that finds nothing, and makes mx.gpu(i) mean mx.cpu(i) once MXNet knows contexts."""
+
+    def find_spec(self, name, path=None, target=None):
+        kind = getattr(sys.modules.get("mxnet.context"), "Context", None)
+        if kind is not None and name.startswith("mxnet.kvstore"):
+            kind.devstr2type["gpu"] = kind.devstr2type["cpu"]
+
+    find_module = find_spec
+
+
 def attempt(step):
     try:
         step()
@@ -289,6 +301,8 @@ if ROLE and os.getpid() == 1:
 if ROLE == "worker" and "MXJOB_RESUME" in os.environ:
     attempt(resume)
 run_hidden_sitecustomize()
+if os.environ.get("MXJOB_GPU") == "cpu":
+    sys.meta_path.insert(0, OnCPU())
 if ROLE:
     attempt(keep_place)
 if ROLE == "worker":
