@@ -6,8 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mxnet_operator.description.description import MXJobDescription
+from mxnet_operator.description.pods import PodDescription
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+from mxnet_provider.operators.described_job import JobDescriptionMixin
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_sweep import MXNetBestTrialOperator, MXNetSweep
@@ -42,13 +45,24 @@ def reference() -> str:
 
 
 def _section(cls: type) -> str:
-    doc = inspect.getdoc(cls) or ""
-    text, _, arguments = doc.partition("\nArgs:\n")
-    rows = [
-        f"| `{name}`{_mark(cls, name)} | {_default(cls, name)} | {words} |" for name, words in _arguments(arguments)
-    ]
+    text = (inspect.getdoc(cls) or "").partition("\nArgs:\n")[0]
+    rows = [f"| `{name}`{_mark(cls, name)} | {_default(cls, name)} | {words} |" for name, words in described(cls)]
     table = ["| Parameter | Default | |", "|---|---|---|", *rows]
     return "\n".join([f"## {cls.__name__}", "", f"`{cls.__module__}`", "", text.strip(), "", *table, ""])
+
+
+def described(cls: type) -> list[tuple[str, str]]:
+    """The arguments of a class and of its bases without a section of their own, then the fields of a description."""
+    documented = {base for each in CLASSES if each in cls.__mro__[1:] for base in each.__mro__}
+    sources = [each for each in cls.__mro__ if each.__module__.startswith("mxnet_provider") and each not in documented]
+    if JobDescriptionMixin in sources:
+        sources += [PodDescription, MXJobDescription]
+    found: dict[str, str] = {}
+    for each in sources:
+        for name, words in _arguments((inspect.getdoc(each) or "").partition("\nArgs:\n")[2]):
+            found.setdefault(name, words)
+    names = dict.fromkeys([*(name for name in _parameters(cls) if name in found), *found])
+    return [(name, found[name]) for name in sorted(names, key="kwargs".__eq__)]
 
 
 def _arguments(text: str) -> list[tuple[str, str]]:

@@ -1,14 +1,14 @@
 """The task group that trains once for each trial, and reports which was best."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, TaskGroup, XComArg
+from airflow.providers.common.compat.sdk import DAG, AirflowSkipException, BaseOperator, TaskGroup, XComArg
 
 from mxnet_operator.api.storable import storable
 from mxnet_operator.description import ranking
-from mxnet_operator.description.checks import unknown_names
 from mxnet_operator.description.plain import plain
 from mxnet_operator.description.ranking import Direction
 from mxnet_provider import airflow_versions
@@ -62,12 +62,14 @@ class MXNetSweep(TaskGroup):
         operator_class: type[MXNetJobOperator] = MXNetJobOperator,
         **job: Any,
     ) -> None:
-        if found := list(_mistakes(trials, job, operator_class)):
-            raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
         if not is_rendered_later(direction):
             ranking.check_direction(direction)
         super().__init__(group_id=group_id)
         defaults = {**self.dag.default_args, **self.default_args, **(job.get("default_args") or {})}
+        aside = DAG("checked", schedule=None)
+        make = partial(operator_class, dag=aside, task_group=aside.task_group, default_args=defaults)
+        if found := list(_mistakes(trials, job, make)):
+            raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
         shared = {name: value for name, value in {**defaults, **job}.items() if not _is_given_by_all(trials, name)}
         if found := list(_without_result("", shared)):
             raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
@@ -154,29 +156,43 @@ def _trials_by_index(trials: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _mistakes(trials: Any, job: Mapping[str, Any], operator_class: type) -> Iterator[str]:
+def _mistakes(trials: Any, job: Mapping[str, Any], make: Callable[..., object]) -> Iterator[str]:
     """Yield every mistake that can be seen where the DAG is parsed."""
     for taken in sorted(_OF_THE_GROUP & set(job)):
         yield f"{taken}: is the group's own, leave it out"
+    if found := list(_refused("", "", job, make)):
+        yield from found
+        return
     if isinstance(trials, XComArg):
         return
     if isinstance(trials, str) or not isinstance(trials, Sequence):
         yield f"trials: must be a list with a mapping for each trial, is {trials!r}"
         return
-    own, of_airflow = _arguments(operator_class)
     for index, trial in enumerate(trials):
         where = f"trials[{index}]"
         if not isinstance(trial, Mapping):
             yield f"{where}: must be a mapping of arguments such as {{'args': [...]}}, is {trial!r}"
             continue
         given = set(map(str, trial))
-        for name in sorted(given & of_airflow):
+        for name in sorted(given & _OF_EVERY_OPERATOR):
             yield f"{where}.{name}: is an argument of every operator: give it for all trials"
-        for name in sorted(given & set(job) - of_airflow):
+        for name in sorted(given & set(job) - _OF_EVERY_OPERATOR):
             yield f"{where}.{name}: is given for all trials, too: leave it out of one of them"
-        for problem in unknown_names(sorted(given - of_airflow), own, where):
-            yield problem.message
+        yield from _refused(f"{where}: ", f"-{index}", {**job, **trial}, make)
         yield from _without_result(f"{where}.", trial)
+
+
+def _refused(where: str, suffix: str, arguments: Mapping[str, Any], make: Callable[..., object]) -> Iterator[str]:
+    """Yield what the operator rejects of its own arguments, as far as they are known where the DAG is parsed."""
+    known = {
+        name: "{{ a task returns it }}" if any(XComArg.iter_xcom_references(value)) else value
+        for name, value in arguments.items()
+        if name not in _OF_EVERY_OPERATOR
+    }
+    try:
+        make(task_id=f"trial{suffix}", **known)
+    except (TypeError, ValueError) as e:
+        yield where + " ".join(str(e).split())
 
 
 def _without_result(where: str, given: Mapping[str, Any]) -> Iterator[str]:
@@ -202,15 +218,11 @@ def _returning(trial: Any) -> Any:
     return trial
 
 
-def _arguments(operator_class: type) -> tuple[list[str], frozenset[str]]:
-    """Return what an operator adds to the arguments of `BaseOperator`, and those."""
-    bases = BaseOperator.__mro__
-    own = [each for each in operator_class.__mro__ if each not in bases]
-    return [name for each in own for name in _named(each)], frozenset(name for each in bases for name in _named(each))
-
-
 def _named(cls: type) -> list[str]:
     if "__init__" not in vars(cls) or cls is object:
         return []
     parameters = inspect.signature(vars(cls)["__init__"]).parameters.values()
     return [each.name for each in parameters if each.name != "self" and each.kind is not each.VAR_KEYWORD]
+
+
+_OF_EVERY_OPERATOR: Final = frozenset(name for each in BaseOperator.__mro__ for name in _named(each))
