@@ -137,6 +137,10 @@ else
 		--output-file $(or $(SBOM),sbom.cdx.json) "$$work/image/bin/python"
 endif
 
+.PHONY: release
+release: $(VENV)/.installed ## Make in dist/ all that a release of this version consists of; needs kubectl and helm, and docker for the image.
+	@tools/release.sh $(DIST)
+
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.
 	@$(UV_LOCK) --upgrade pyproject.toml --all-extras --group dev -o requirements/dev.txt

@@ -1,6 +1,7 @@
 """Prints what CHANGELOG.md says of the version of a tag, for the page of the release: `release_notes.py v0.1.0`.
 
-Refuses a tag that is not the version of pyproject.toml, or of which the changelog says nothing.
+Refuses a tag that is not the version of pyproject.toml, or of which the changelog says nothing. Of a development
+version it says what is unreleased.
 """
 
 import re
@@ -36,6 +37,8 @@ def notes(tag: str, changelog: str, version: str) -> str:
         raise ValueError(
             f"tag {tag} is not v{version}, the version in pyproject.toml: change it there, or tag v{version}"
         )
+    if ".dev" in version:
+        return sections(changelog)["Unreleased"][1]
     date, text = sections(changelog).get(version, ("", ""))
     if not date or not text:
         raise ValueError(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from left_overs import mark
+from program_processes import held_port
 from waiting import SECONDS
 
 from mxnet_operator.builders.fail_fast import HOOK
-from mxnet_operator.local.control_plane.programs import held_port
 
 NAMESPACE = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork"]
 WAIT = "import threading; print('up', flush=True); threading.Event().wait()"

@@ -20,9 +20,8 @@ from typing import Any, ClassVar
 import pytest
 from airflow_runs import Run, Task
 from postgres import Database
+from program_processes import held_port
 from waiting import MINUTES, SECONDS, eventually
-
-from mxnet_operator.local.control_plane.programs import held_port
 
 PARTS = {
     "api-server": ("api-server",),

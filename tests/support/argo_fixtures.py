@@ -26,13 +26,13 @@ from controller_fixtures import ControllerWorld, RecordingClient
 from hera.workflows import Workflow
 from kubernetes_programs import CONTROL_PLANE, kubectl, programs_or_skip, source_of
 from left_overs import folder_prefix
+from program_processes import Program, Programs
 from waiting import SECONDS
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.local.control_plane.programs import Program, Programs
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 ARGO = ("workflow-controller", "argoexec")

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
+from program_processes import tools_cache
 from waiting import DOWNLOAD, MINUTES
-
-from mxnet_operator.local.control_plane.programs import tools_cache
 
 _MILLISECONDS = MINUTES * 1000
 

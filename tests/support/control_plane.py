@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kubernetes_server as server
 import trustme
 import yaml
 from kubeconfigs import write_kubeconfig
+from program_processes import Programs
 from waiting import SECONDS
 
-from mxnet_operator.local.control_plane import server
-from mxnet_operator.local.control_plane.programs import Programs
 from mxnet_operator.local.home import write_private
 
 STAGES = Path(__file__).resolve().parents[1] / "tools" / "kwok" / "stages.yaml"

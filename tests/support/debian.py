@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kubernetes_programs import MissingProgramError
+from program_processes import tools_cache
 from waiting import DOWNLOAD
-
-from mxnet_operator.local.control_plane.programs import tools_cache
 
 NODE = (
     "buildah",

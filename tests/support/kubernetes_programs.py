@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from program_processes import asset, tools_cache
 from waiting import BUILD
-
-from mxnet_operator.local.control_plane.programs import asset, tools_cache
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 _NEWEST = "1.36"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from kubernetes_programs import building
+from program_processes import tools_cache
 
-from mxnet_operator.local.control_plane.programs import tools_cache
 from mxnet_operator.local.images.uv_process import clean_environment, uv_program
 
 _TOOLS = Path(__file__).resolve().parents[1] / "tools"

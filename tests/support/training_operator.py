@@ -10,9 +10,8 @@ import trustme
 import yaml
 from control_plane import Server
 from kubernetes_programs import programs_or_skip, source_or_skip
+from program_processes import Programs
 from waiting import SECONDS
-
-from mxnet_operator.local.control_plane.programs import Programs
 
 NAMESPACE = "kubeflow"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"

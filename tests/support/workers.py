@@ -52,7 +52,6 @@ _WHERE_NOTHING_RAN = {
     "tests/cluster/test_cluster_gangs.py": 150.0,
     "tests/cluster/test_cluster_node_loss.py": 140.0,
     "tests/cluster/test_cluster_outages.py": 100.0,
-    "tests/cluster/test_cluster_local_kubernetes.py": 100.0,
     "tests/cluster/test_cluster_kueue.py": 90.0,
     "tests/local/test_known_hangs.py": 75.0,
     "tests/cluster/test_cluster_seed_documents.py": 70.0,

@@ -1,11 +1,12 @@
-"""Local cluster: a control plane, and in this process the kubelet and the controller."""
+"""Local cluster, all in this process: API server, kubelet, controller and dashboard."""
 
 import asyncio
 import contextlib
 import logging
 import os
+import secrets
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,16 +18,21 @@ from mxnet_operator.dashboard.server import Dashboard, new_token, page_template
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.apiserver import ApiServer
+from mxnet_operator.local.certificates import issue_identity, kubeconfig
 from mxnet_operator.local.claims import HomeLock, claim_subnet
-from mxnet_operator.local.control_plane.plane import ControlPlane, in_process, kubernetes
-from mxnet_operator.local.control_plane.programs import AbortedError
-from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, make_cluster_folder, write_state
+from mxnet_operator.local.home import (
+    ClusterFiles,
+    ClusterState,
+    last_state,
+    make_cluster_folder,
+    write_private,
+    write_state,
+)
 from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 
 NODE = "local"
-LOCAL, KUBERNETES = "local", "kubernetes"
-"""Names of the control planes: the in-memory API server, and the programs of Kubernetes."""
 
 _HOME_SECONDS = 2.0
 """Seconds between two looks at whether the home still exists."""
@@ -51,7 +57,6 @@ class ClusterOptions:
 
     cpus: float | None = None
     gpus: int | None = None
-    control_plane: str = LOCAL
     legacy: bool = False
     """Whether the CRDs of the overlay `legacy` are installed too."""
     gpu_share: int = 1
@@ -82,7 +87,6 @@ async def run_cluster(
 
     Raises:
         UnsafeHomeError, AlreadyRunningError, NoFreeSubnetError: it can't start here.
-        MissingProgramsError, ProgramError: the control plane's programs are missing, or don't start.
         ComponentDiedError: with the reason as its cause.
     """
     files = make_cluster_folder(home)
@@ -90,11 +94,10 @@ async def run_cluster(
         home_lock = held.enter_context(HomeLock(files.lock))
         subnet, claim = claim_subnet(home)
         held.enter_context(claim)
-        on_step("API server" if options.control_plane == LOCAL else "control plane")
-        try:
-            plane = await held.enter_async_context(_control_plane(files, options, stop))
-        except AbortedError:
-            return
+        on_step("API server")
+        last = last_state(files)
+        crds = [*definitions(), *(legacy_definitions() if options.legacy else ())]
+        server, port = await held.enter_async_context(_api_server(files, last.port if last else 0, crds))
         credentials = await asyncio.to_thread(load_credentials, str(files.kubeconfig))
         client, controllers_client = [await held.enter_async_context(Client(credentials)) for _ in range(2)]
         kubelet = Kubelet(
@@ -108,10 +111,8 @@ async def run_cluster(
             gpu_share=options.gpu_share,
             resources=dict(options.resources),
             node_labels=dict(options.node_labels),
-            kubernetes=plane.kubelet_context,
         )
-        plane.use_logs(kubelet.log_source)
-        last = last_state(files)
+        server.log_source = kubelet.log_source
         token = (last.dashboard_token if last else "") or new_token()
         dashboard = Dashboard(client, token, uid_opens=True)
         held.push_async_callback(dashboard.stop)
@@ -121,22 +122,12 @@ async def run_cluster(
         components = {
             asyncio.create_task(kubelet.run()): "kubelet",
             asyncio.create_task(controller.run()): "controller",
-            asyncio.create_task(plane.died()): "control plane",
         }
         try:
             await _first(_ready(client, controller.synced), stop, components)
             if not stop.is_set():
                 started_at = time.time()
-                state = ClusterState(
-                    os.getpid(),
-                    started_at,
-                    plane.port,
-                    subnet,
-                    options.control_plane,
-                    plane.programs,
-                    pages_port,
-                    dashboard_token=token,
-                )
+                state = ClusterState(os.getpid(), started_at, port, subnet, pages_port, dashboard_token=token)
                 write_state(files, state)
                 on_ready(state)
                 try:
@@ -155,13 +146,24 @@ async def _deleted(lock: HomeLock) -> None:
     _log.warning("the folder of this cluster was deleted: it stops")
 
 
-def _control_plane(
-    files: ClusterFiles, options: ClusterOptions, stop: asyncio.Event
-) -> contextlib.AbstractAsyncContextManager[ControlPlane]:
-    last = last_state(files)
-    port = last.port if last else 0
-    crds = [*definitions(), *(legacy_definitions() if options.legacy else ())]
-    return kubernetes(files, port, stop, crds) if options.control_plane == KUBERNETES else in_process(files, port, crds)
+@contextlib.asynccontextmanager
+async def _api_server(
+    files: ClusterFiles, port: int, crds: Sequence[Mapping[str, Any]]
+) -> AsyncIterator[tuple[ApiServer, int]]:
+    """Run the API server on this port, or another if it is taken, and write its kubeconfig."""
+    identity = issue_identity()
+    token = secrets.token_urlsafe(32)
+    server = ApiServer(crds, token)
+    try:
+        port = await server.start(identity.context, port=port)
+    except OSError:
+        server = ApiServer(crds, token)
+        port = await server.start(identity.context)
+    try:
+        write_private(files.kubeconfig, kubeconfig(port=port, authority_pem=identity.authority_pem, token=token))
+        yield server, port
+    finally:
+        await server.stop()
 
 
 async def _ready(client: Client, synced: asyncio.Event) -> None:

@@ -72,11 +72,6 @@ class ClusterFiles:
         return self.root / "cluster.log"
 
     @property
-    def control_plane(self) -> Path:
-        """Folder for the files of the programs of Kubernetes, where they are the control plane."""
-        return self.root / "control-plane"
-
-    @property
     def pods(self) -> Path:
         """The kubelet's folder, with a folder per pod."""
         return self.root / "pods"
@@ -178,10 +173,6 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Start of the cluster, as Unix time in seconds."""
     port: int
     subnet: str
-    control_plane: str = "local"
-    """Name of the control plane, as in `ClusterOptions`."""
-    programs: tuple[int, ...] = ()
-    """Process ids of the control plane's programs; empty for the in-memory API server."""
     pages_port: int = 0
     """Port of the dashboard."""
     dashboard_token: str = ""

@@ -17,11 +17,11 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
+import kubernetes_server as server
 import trustme
+from program_processes import Program, Programs
 from waiting import SECONDS
 
-from mxnet_operator.local.control_plane import server
-from mxnet_operator.local.control_plane.programs import Program, Programs
 from mxnet_operator.local.home import write_private
 from real_node import configuration, logind
 

@@ -19,9 +19,9 @@ import tenacity
 from debian import RELEASE, installed, unpacked
 from kubernetes_programs import ARGO, MissingProgramError, building, programs
 from left_overs import folder_prefix
+from program_processes import tools_cache
 from waiting import BUILD
 
-from mxnet_operator.local.control_plane.programs import tools_cache
 from real_node.configuration import PAUSE_IMAGE
 
 ROOT = Path(__file__).resolve().parents[3]

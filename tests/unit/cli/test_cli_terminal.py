@@ -147,7 +147,7 @@ def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
         ("delete",): [["digits"], [ARGUMENT]],
         ("validate",): [["-f", bad], ["-f", other], ["-f", broken]],
         ("convert",): [["-f", bad], ["-f", other], ["-f", broken]],
-        ("local", "up"): [["--control-plane", ARGUMENT]],
+        ("local", "up"): [["--resource", ARGUMENT]],
         ("local", "down"): [[ARGUMENT]],
         ("local", "status"): [[ARGUMENT]],
         ("local", "prune"): [[], [ARGUMENT]],

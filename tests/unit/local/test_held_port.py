@@ -5,8 +5,7 @@ import subprocess
 import sys
 
 from guarded_program import GuardedProgram
-
-from mxnet_operator.local.control_plane.programs import Programs, held_port
+from program_processes import Programs, held_port
 
 LISTEN = """
 import socket, sys

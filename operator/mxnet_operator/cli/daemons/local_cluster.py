@@ -25,8 +25,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.lease import LEASE_NAME, LeaderElector, LeaseTimes
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
-from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
-from mxnet_operator.local.control_plane.programs import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError, ProgramError
+from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
 from mxnet_operator.local.home import ClusterState, cluster_files, full_disk, make_cluster_folder, running_state
 from mxnet_operator.plan import Policy
 
@@ -34,11 +33,6 @@ _IDENTITY = "mxjob-local"
 _TIMES = LeaseTimes(duration=3600, renew_deadline=3000.0, retry_period=600.0)
 
 _log = logging.getLogger(__name__)
-
-_HOW_TO_GET_PROGRAMS = (
-    f"put the programs {', '.join(PROGRAMS)} of a Kubernetes and an etcd release into one folder, and set "
-    f"{ASSETS_VARIABLE} to it; in a checkout of this project, `pytest -m kubernetes` builds them with Go"
-)
 
 
 def in_foreground(options: ClusterOptions, policy: Policy) -> None:
@@ -95,7 +89,6 @@ def ensure_running() -> None:
 
 def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
     command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
-    command += ["--control-plane", options.control_plane]
     if options.cpus is not None:
         command += ["--cpus", str(options.cpus)]
     if options.gpus is not None:
@@ -125,9 +118,7 @@ def _serve(
     on_step: Callable[[str], None],
     on_ready: Callable[[ClusterState], None],
 ) -> None:
-    # The local cluster's own scheduler goes by the pods; kube-scheduler doesn't.
-    settings = Settings(gang_scheduling="local" if options.control_plane == LOCAL else "none")
-    make = partial(make_controller, policy=policy, settings=settings)
+    make = partial(make_controller, policy=policy, settings=Settings(gang_scheduling="local"))
 
     async def main(home: Path) -> None:
         stop = asyncio.Event()
@@ -141,9 +132,7 @@ def _serve(
             asyncio.run(main(home))
     except (AlreadyRunningError, daemon.BusyError) as error:
         raise CommandError(str(error), hint="stop it with: mxjob local down") from error
-    except MissingProgramsError as error:
-        raise CommandError(str(error), hint=_HOW_TO_GET_PROGRAMS) from error
-    except (NoFreeSubnetError, ProgramError) as error:
+    except NoFreeSubnetError as error:
         raise CommandError(str(error)) from error
     except ComponentDiedError as error:
         _died(error)

@@ -31,7 +31,7 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
     """
     try:
         node, jobs = asyncio.run(_ask(files))
-        uses = [process_use(pid) for pid in (state.pid, *state.programs)]
+        use = process_use(state.pid)
     except OSError as error:
         raise CommandError("the local cluster has just stopped") from error
     return {
@@ -39,7 +39,6 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
         "pid": state.pid,
         "uptimeSeconds": round(uptime(state), 1),
         "server": state.server,
-        "controlPlane": state.control_plane,
         "dashboard": state.dashboard,
         "jobPages": page_template(state.pages_port),
         "kubeconfig": str(files.kubeconfig),
@@ -49,8 +48,8 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
             name: node[name] for name in (*_SHOWN_FIRST, *sorted(node.keys() - {*_SHOWN_FIRST})) if name in node
         },
         "jobs": dict(sorted(jobs.items())),
-        "residentBytes": sum(use.resident_bytes for use in uses),
-        "cpuSeconds": round(sum(use.cpu_seconds for use in uses), 2),
+        "residentBytes": use.resident_bytes,
+        "cpuSeconds": round(use.cpu_seconds, 2),
         "diskBytes": home_use(home, files),
     }
 
@@ -58,7 +57,7 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
 def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield labels and values that describe what `collect` found."""
     yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
-    yield "API", f"{found['server']} ({found['controlPlane']} control plane)"
+    yield "API", found["server"]
     yield "kubeconfig", found["kubeconfig"]
     yield "dashboard", found["dashboard"]
     yield "node", ", ".join(f"{name} {amount}" for name, amount in found["capacity"].items())

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,13 +30,6 @@ START = "mxjob local up --detach"
 
 _EXTENDED_RESOURCE = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 """Name of an extended resource: a domain and a name, as kube-apiserver requires."""
-
-
-class ControlPlane(StrEnum):
-    """Values of `--control-plane`, as in mxnet_operator.local.cluster."""
-
-    LOCAL = "local"
-    KUBERNETES = "kubernetes"
 
 
 app = App(
@@ -84,13 +76,6 @@ def up(  # noqa: PLR0917 - options
             metavar="KEY=VALUE", help="Label of the node, for pods with a node selector, such as pool=gpus; repeatable."
         ),
     ] = None,
-    control_plane: Annotated[
-        ControlPlane,
-        typer.Option(
-            help="local: an API server in one process; kubernetes: etcd, kube-apiserver, kube-controller-manager and "
-            "kube-scheduler, from $KUBEBUILDER_ASSETS or the user's cache."
-        ),
-    ] = ControlPlane.LOCAL,
     legacy: Annotated[
         bool,
         typer.Option(
@@ -121,7 +106,6 @@ def up(  # noqa: PLR0917 - options
     options = ClusterOptions(
         cpus,
         gpus,
-        control_plane.value,
         legacy,
         gpu_share,
         tuple(map(_resource, resource or ())),

@@ -1,10 +1,9 @@
-"""Devices of the node: NVIDIA's GPUs and MIG devices and AMD's, which there are, and which container has which.
+"""Devices of the node: NVIDIA's GPUs and MIG devices and those that are only counted, and which container has which.
 
-What the tools of the drivers list is narrowed down by the variables that a batch system, or the user, has set for this
-process: `CUDA_VISIBLE_DEVICES`, and for AMD `ROCR_VISIBLE_DEVICES` and `HIP_VISIBLE_DEVICES`.
+What the driver's tool lists is narrowed down by `CUDA_VISIBLE_DEVICES`, which a batch system or the user has set for
+this process.
 """
 
-import json
 import logging
 import re
 import subprocess
@@ -15,10 +14,7 @@ from pathlib import Path
 from typing import Final
 
 NVIDIA: Final = "nvidia.com/gpu"
-AMD: Final = "amd.com/gpu"
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
-ROCR: Final = "ROCR_VISIBLE_DEVICES"
-HIP: Final = "HIP_VISIBLE_DEVICES"
 
 _TOOL_SECONDS: Final = 10
 _GPU: Final = re.compile(r"GPU (?P<index>\d+): .*\(UUID: (?P<uuid>[^)]+)\)")
@@ -59,7 +55,7 @@ def device_kinds(
     `gpus` is the number of NVIDIA GPUs to offer, `counts` that of any resource, whether they exist or not; None: those
     found. `share` is how many times each GPU is offered. Blocks.
     """
-    found = {kind.resource: kind for kind in (*_nvidia(environment), *_amd(environment))}
+    found = {kind.resource: kind for kind in _nvidia(environment)}
     wanted = {**(counts or {}), **({} if gpus is None else {NVIDIA: gpus})}
     for resource, count in wanted.items():
         ids = found[resource].ids if resource in found else ()
@@ -69,15 +65,14 @@ def device_kinds(
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether the resource is a GPU, or a part of one, of a known vendor."""
-    return resource in {NVIDIA, AMD} or resource.startswith("nvidia.com/mig-")
+    """Whether the resource is an NVIDIA GPU or a part of one."""
+    return resource == NVIDIA or resource.startswith("nvidia.com/mig-")
 
 
 def _counted(resource: str, environment: Mapping[str, str], there: int, wanted: int) -> Iterator[str]:
     """Yield ids of devices beyond the existing ones: numbers, unless they could be another user's devices."""
-    limits = {NVIDIA: (CUDA,), AMD: (ROCR, HIP)}.get(resource)
-    limited = limits is None or any(name in environment for name in limits)
-    if limits is not None and limited and wanted > there:
+    limited = resource != NVIDIA or CUDA in environment
+    if resource == NVIDIA and limited and wanted > there:
         _log.warning("%s: %d are offered, %d are there: the others are only counted", resource, wanted, there)
     yield from ("" if limited else str(number) for number in range(there, wanted))
 
@@ -130,21 +125,6 @@ def _device_files() -> int:
     return sum(1 for path in Path("/dev").glob("nvidia*") if re.fullmatch(r"nvidia\d+", path.name))
 
 
-def _amd(environment: Mapping[str, str]) -> Iterator[DeviceKind]:
-    try:
-        cards = json.loads(_output("rocm-smi", "--showid", "--json") or "{}")
-    except ValueError:
-        cards = {}
-    count = sum(1 for card in cards if re.fullmatch(r"card\d+", card))
-    ids = [str(number) for number in range(count)]
-    # HIP counts what ROCR leaves.
-    for variable in (ROCR, HIP):
-        if (visible := environment.get(variable)) is not None:
-            chosen = [name.strip() for name in visible.split(",")]
-            ids = [ids[int(name)] for name in chosen if name.isdecimal() and int(name) < len(ids)]
-    yield DeviceKind(AMD, tuple(dict.fromkeys(ids)))
-
-
 def _output(*command: str) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=_TOOL_SECONDS, check=True).stdout
@@ -154,9 +134,6 @@ def _output(*command: str) -> str:
 
 Taken = Mapping[str, tuple[str, ...]]
 """Ids of allocated devices, by resource."""
-
-_NONE = "-1"
-"""Value that the runtimes of both vendors take for no device."""
 
 
 class Devices:
@@ -192,12 +169,7 @@ class Devices:
     def variables(self, taken: Taken) -> dict[str, str]:
         """Build the environment variables that show a container's process its devices and no others."""
         cuda = [name for resource, ids in taken.items() if resource.startswith("nvidia.com/") for name in ids if name]
-        variables = {CUDA: ",".join(cuda)}
-        if AMD in self._kinds:
-            amd = [name for name in taken.get(AMD, ()) if name]
-            variables[ROCR] = ",".join(amd) or _NONE
-            variables[HIP] = ",".join(map(str, range(len(amd)))) or _NONE  # it counts what ROCR leaves
-        return variables
+        return {CUDA: ",".join(cuda)}
 
     def _free(self, resource: str, holder: str, kept: tuple[int, ...]) -> list[int]:
         """List the indexes of free devices, once for each share, the least used first."""

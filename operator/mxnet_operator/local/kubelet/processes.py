@@ -263,7 +263,7 @@ class ContainerProcess:
             os.close(self._output)
 
     async def _exit(self) -> int:
-        await ended(self._process)
+        await _ended(self._process)
         # Until it is waited for, the process id and the group's are still its own: this can hit nobody else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -355,7 +355,7 @@ def _close_pipe(process: subprocess.Popen[bytes]) -> None:
             process.stdin.close()
 
 
-async def ended(process: subprocess.Popen[bytes]) -> None:
+async def _ended(process: subprocess.Popen[bytes]) -> None:
     """Wait until a child process has ended, without reaping it."""
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
     descriptor = os.pidfd_open(process.pid)

@@ -1,12 +1,11 @@
-"""Programs of a Kubernetes control plane: where they are found, and how they run."""
+"""Programs that tests start, such as those of a Kubernetes control plane: where they are found, and how they run."""
 
 import contextlib
 import os
 import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -14,15 +13,6 @@ from typing import TypeVar
 import platformdirs
 
 ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-"""Programs of a control plane."""
-
-
-class MissingProgramsError(Exception):
-    """A program of the control plane is not found."""
-
-    def __init__(self, names: Collection[str]) -> None:
-        super().__init__(f"not found in ${ASSETS_VARIABLE} or under {tools_cache()}: {', '.join(names)}")
 
 
 def tools_cache() -> Path:
@@ -37,24 +27,6 @@ def asset(name: str) -> Path | None:
     return path if path is not None and path.exists() else None
 
 
-def find_programs() -> dict[str, Path]:
-    """Find the paths of PROGRAMS; programs that KUBEBUILDER_ASSETS lacks come from the newest folder of the cache.
-
-    Raises:
-        MissingProgramsError: some are not found.
-    """
-    found = {name: path for name in PROGRAMS if (path := asset(name)) is not None}
-    wanted = [name for name in PROGRAMS if name not in found]
-    cache = tools_cache()
-    folders = sorted(cache.iterdir(), key=lambda folder: folder.stat().st_mtime) if cache.is_dir() else []
-    complete = [folder for folder in folders if all((folder / name).exists() for name in wanted)]
-    if not wanted:
-        return found
-    if not complete:
-        raise MissingProgramsError(wanted)
-    return found | {name: complete[-1] / name for name in wanted}
-
-
 READY_SECONDS = 120
 STOP_SECONDS = 10
 POLL_SECONDS = 0.05
@@ -64,10 +36,6 @@ _T = TypeVar("_T")
 
 class ProgramError(Exception):
     """A program ended by itself or didn't become ready; the message has the end of its log."""
-
-
-class AbortedError(Exception):
-    """A wait was aborted."""
 
 
 @dataclass
@@ -101,8 +69,6 @@ class Programs:
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     started: list[Program] = field(default_factory=list)
-    aborted: threading.Event = field(default_factory=threading.Event)
-    """Aborts every `wait` once it is set, from any thread."""
     ports: list[socket.socket] = field(default_factory=list)
     ready_seconds: float = READY_SECONDS
     """How long each `wait` lasts at most."""
@@ -135,10 +101,9 @@ class Programs:
 
         Raises:
             ProgramError: one of them ended, or it took too long.
-            AbortedError: see `aborted`.
         """
         give_up = time.monotonic() + self.ready_seconds
-        while not self.aborted.is_set():
+        while True:
             for program in self.started:
                 program.check()
             with contextlib.suppress(OSError):  # not listening yet, or an answer that is a refusal
@@ -148,7 +113,6 @@ class Programs:
                 logs = "\n".join(f"{each.name}: {each.log.read_text()[-1000:]}" for each in self.started)
                 raise ProgramError(f"waited {self.ready_seconds} s for {what}\n{logs}")
             time.sleep(POLL_SECONDS)
-        raise AbortedError(what)
 
     def stop(self) -> None:
         """Stop all programs, the last started first, and wait for their end. Blocks."""

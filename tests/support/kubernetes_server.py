@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import trustme
+from program_processes import Programs
 
 from mxnet_operator.local.certificates import kubeconfig
-from mxnet_operator.local.control_plane.programs import Programs
 from mxnet_operator.local.home import write_private
 
 CONTROLLER_MANAGER = "system:kube-controller-manager"
@@ -51,9 +51,9 @@ class Server:
         """
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - always https
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
         context = ssl.create_default_context(cafile=str(self.authority))
-        with urllib.request.urlopen(request, context=context, timeout=30) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, context=context, timeout=30) as answer:
             text = answer.read()
         return json.loads(text) if text.startswith(b"{") else text.decode()
 
@@ -73,7 +73,7 @@ def start_api_server(
     `flags` are kube-apiserver's, in addition.
 
     Raises:
-        ProgramError, AbortedError: see `Programs.wait`.
+        ProgramError: see `Programs.wait`.
     """
     folder, port = programs.folder, port or programs.port()
     ca = folder / "ca.pem"

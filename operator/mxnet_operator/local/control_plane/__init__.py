@@ -1,1 +1,0 @@
-"""Control planes of a local cluster: the in-memory API server, or the programs of Kubernetes."""

@@ -1,0 +1,163 @@
+"""What `make release` makes, used as a stranger would: the wheel, install.yaml and the chart."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from control_plane import control_plane
+from deployment import Administrator, of_kind, rendered
+from helm import helm
+from jobs import worker_job
+from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from left_overs import folder_prefix
+from locked_python import locked_python
+
+from mxnet_operator.local.images.environment import installed_interpreter
+from mxnet_operator.local.images.uv_process import clean_environment, uv_program
+
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes("helm", "kubectl")]
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMESPACE = "mxnet-operator"
+GUARDED = f"""
+apiVersion: v1
+kind: Namespace
+metadata: {{name: {NAMESPACE}, labels: {{pod-security.kubernetes.io/enforce: restricted}}}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {{name: all, namespace: {NAMESPACE}}}
+spec: {{hard: {{pods: "4", requests.cpu: "1", limits.memory: 4Gi}}}}
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {{name: all, namespace: {NAMESPACE}}}
+spec: {{limits: [{{type: Container, max: {{memory: 2Gi}}}}]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def release():
+    """The folder that `make release` makes."""
+    programs = [str(Path(path).parent) for path in programs_or_skip(["helm", "kubectl"]).values()]
+    path = os.pathsep.join([*programs, os.environ["PATH"]])
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder:
+        command = ["make", "release", f"DIST={folder}/dist"]
+        made = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, check=False)
+        assert made.returncode == 0, made.stderr.decode()
+        yield Path(folder) / "dist"
+
+
+def file_of(release, pattern):
+    """The only file of the release of this name."""
+    (found,) = release.glob(pattern)
+    return found
+
+
+def uv(*arguments):
+    """What uv writes to stderr, after it succeeded."""
+    done = subprocess.run(
+        [uv_program(), *map(str, arguments)],
+        env=clean_environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_every_file_is_there_and_has_its_checksum(release):
+    listed = subprocess.run(
+        ["sha256sum", "--check", "SHA256SUMS"], cwd=release, capture_output=True, text=True, check=True
+    )
+    checked = {line.partition(":")[0] for line in listed.stdout.splitlines()}
+    assert checked == {path.name for path in release.iterdir()} - {"SHA256SUMS"}
+    assert {"install.yaml", "notes.md", "sbom.cdx.json"} < checked
+    assert {Path(name).suffix for name in checked} >= {".whl", ".gz", ".tgz"}
+    assert (release / "notes.md").read_text().strip()
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_the_wheel_runs_alone_in_each_python(release, tmp_path, python):
+    if (system := installed_interpreter(python)) is None and "CI" not in os.environ:
+        pytest.skip(f"there is no Python {python}")
+    uv("venv", "--python", system, tmp_path / "venv")
+    interpreter = tmp_path / "venv" / "bin" / "python"
+    uv("pip", "install", "--python", interpreter, f"{file_of(release, '*.whl')}[local,argo]")
+    uv("pip", "check", "--python", interpreter)
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps(worker_job("a", "pass")))
+    checked = subprocess.run(
+        [tmp_path / "venv" / "bin" / "mxjob", "validate", "-f", job], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("airflow", ["2.11", "3.1", "newest"])
+def test_the_wheel_changes_no_package_of_an_airflow(release, airflow):
+    python = sys.executable if airflow == "newest" else locked_python(f"airflow-{airflow}")
+    wheel = f"mxnet-operator[airflow] @ {file_of(release, '*.whl').as_uri()}"
+    told = uv("pip", "install", "--dry-run", "--reinstall-package", "mxnet-operator", "--python", python, wheel)
+    changes = {
+        line.split()[1].partition("==")[0] for line in told.splitlines() if line.startswith((" + ", " - ", " ~ "))
+    }
+    assert changes == {"mxnet-operator"}
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A control plane without a CRD."""
+    with (
+        tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder,
+        control_plane(programs_or_skip(CONTROL_PLANE), Path(folder), []) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def run_helm(server, tmp_path):
+    """helm as the administrator, with its own files in a folder of the test."""
+
+    def run(*arguments):
+        done = helm(*arguments, HOME=str(tmp_path), KUBECONFIG=str(server.kubeconfig()))
+        assert done.returncode == 0, (arguments, done.stderr)
+        return done.stdout
+
+    return run
+
+
+async def test_install_yaml_is_admitted_where_a_namespace_restricts_its_pods(server, release, tmp_path):
+    ask = Administrator(server)
+    (tmp_path / "guarded.yaml").write_text(GUARDED)
+    for file in (tmp_path / "guarded.yaml", release / "install.yaml"):
+        await ask("apply", "-f", file)
+    await ask("wait", "--for=jsonpath={.status.replicas}=2", "deployment/mxnet-operator", f"--namespace={NAMESPACE}")
+    await ask("delete", "--wait", "-f", release / "install.yaml")
+
+
+async def test_the_chart_is_installed_upgraded_and_removed_and_the_jobs_stay(server, run_helm, release, tmp_path):
+    ask = Administrator(server)
+    chart = file_of(release, "*.tgz")
+    run_helm("install", "mxnet", chart, f"--namespace={NAMESPACE}", "--create-namespace", "--set=components.kueue=true")
+    for crd in of_kind(rendered("standalone"), "CustomResourceDefinition"):
+        await ask("wait", "--for=condition=Established", f"crd/{crd['metadata']['name']}")
+    (tmp_path / "job.json").write_text(json.dumps(worker_job("kept", "pass")))
+    await ask("create", "-f", tmp_path / "job.json")
+    deployment = ("get", "deployment/mxnet-operator", f"--namespace={NAMESPACE}")
+    replicas = (*deployment, "-o", "jsonpath={.spec.replicas}")
+    assert await ask(*replicas) == "2"
+    assert "mxnet-operator-kueue" in await ask("get", "clusterrole/mxnet-operator-kueue", "-o", "name")
+
+    run_helm("upgrade", "mxnet", chart, f"--namespace={NAMESPACE}", "--set=replicas=3")
+    assert await ask(*replicas) == "3"
+    assert "(NotFound)" in await ask("get", "clusterrole/mxnet-operator-kueue", fails=True)
+
+    run_helm("uninstall", "mxnet", f"--namespace={NAMESPACE}")
+    assert "(NotFound)" in await ask(*deployment, fails=True)
+    assert "NotFound" in await ask("get", "clusterrole/mxnet-operator", fails=True)
+    assert "kept" in await ask("get", "mxjobs.kubeflow.org", "--all-namespaces", "-o", "name")
