@@ -4,8 +4,11 @@ import inspect
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+from type_names import type_name
+
+from mxnet_operator.description import MXJobDescription
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
@@ -13,8 +16,6 @@ from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_sweep import MXNetBestTrialOperator, MXNetSweep
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
-from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
-from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
 CLASSES = (
     MXNetJobOperator,
@@ -23,17 +24,19 @@ CLASSES = (
     MXNetBestTrialOperator,
     MXNetJobDeleteOperator,
     MXNetJobSensor,
-    MXNetJobTrigger,
-    MXNetJobStateTrigger,
     MXNetJobHook,
     MXNetJobAsyncHook,
 )
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "airflow-reference.md"
-HEAD = """# Airflow provider: reference
+HEAD = """# Airflow classes
 
-Made from the docstrings by `make generate`. How to use it, and what happens when something fails:
-[airflow.md](airflow.md). Operators and sensors take keyword arguments only; † marks templated ones.
+[How to use them](airflow.md), and [what happens](airflow-events.md) when a task is killed or retried.
+Operators and sensors take keyword arguments only. † marks templated ones.
+A `dict` is a Kubernetes object; a model of `kubernetes.client` is accepted, too.
+
+<!-- Made from the docstrings by `make generate`. -->
 """
+_DESCRIBED = get_type_hints(MXJobDescription)
 
 
 def reference() -> str:
@@ -45,9 +48,10 @@ def _section(cls: type) -> str:
     doc = inspect.getdoc(cls) or ""
     text, _, arguments = doc.partition("\nArgs:\n")
     rows = [
-        f"| `{name}`{_mark(cls, name)} | {_default(cls, name)} | {words} |" for name, words in _arguments(arguments)
+        f"| `{name}`{_mark(cls, name)} | {_type(cls, name)} | {_default(cls, name)} | {words} |"
+        for name, words in _arguments(arguments)
     ]
-    table = ["| Parameter | Default | |", "|---|---|---|", *rows]
+    table = ["| parameter | type | default | what it is |", "|---|---|---|---|", *rows]
     return "\n".join([f"## {cls.__name__}", "", f"`{cls.__module__}`", "", text.strip(), "", *table, ""])
 
 
@@ -68,8 +72,18 @@ def _mark(cls: Any, name: str) -> str:
     return "†" if name in getattr(cls, "template_fields", ()) else ""
 
 
+def _type(cls: Any, name: str) -> str:
+    parameter = _parameters(cls).get(name)
+    if parameter is not None and parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+        return ""
+    annotation = _DESCRIBED.get(name) if parameter is None else parameter.annotation
+    return type_name(annotation).replace("|", "\\|")
+
+
 def _default(cls: Any, name: str) -> str:
     parameter = _parameters(cls).get(name)
+    if parameter is None and name in _DESCRIBED:
+        return "`None`"
     if parameter is None or parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
         return ""
     if parameter.default is parameter.empty:

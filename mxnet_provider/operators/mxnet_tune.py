@@ -29,18 +29,18 @@ class MXNetTuneOperator(MXNetJobOperator):
     `best_latency_ms` (or `tuned_ms`) and `trials` (a number, or `trials_ms` counted); None for what it doesn't say.
 
     Args:
-        model_uri: What to tune. (templated)
-        target: What to tune it for, as the script's TVM takes it: `llvm`, or since TVM 0.27 with options as JSON,
+        model_uri: What to tune: `MXTUNE_MODEL_URI`. (templated)
+        target: TVM target, as the script's TVM takes it: `llvm`, or since TVM 0.27 with options as JSON,
             `{"kind": "llvm", "mcpu": "skylake"}`. (templated)
-        trials: How many schedules to measure. (templated)
-        tuner: Which of the script's tuners, such as `xgb`. (templated)
-        database_uri: Where measurements are kept from one try, and from one run, to the next. (templated)
-        warm_start: Whether to begin with what the database has.
-        early_stopping: After how many measurements without a gain to stop. (templated)
-        server_key: Without a manifest: the key by which the tuner asks the tracker for servers.
-        servers: How many measure, or a Role, or a ReplicaSpec; 1 if not given. `container_resources` and
-            `gpus_per_worker` are theirs.
-        kwargs: As for `MXNetJobOperator`. `log_replicas` is `["tuner-0"]` if not given.
+        trials: Number of schedules to measure. (templated)
+        tuner: Tuner of the script, such as `xgb`. (templated)
+        database_uri: Where measurements are kept from one try, or run, to the next. (templated)
+        warm_start: Begin with the measurements in the database.
+        early_stopping: Number of measurements without a gain after which tuning stops. (templated)
+        server_key: Without a manifest: key by which the tuner asks the tracker for servers.
+        servers: Number of measuring servers, a `Role`, or a ReplicaSpec; unset, 1. `container_resources` and
+            `gpus_per_worker` apply to them.
+        kwargs: As for `MXNetJobOperator`; `log_replicas` is `["tuner-0"]` if unset.
     """
 
     template_fields: Sequence[str] = (
