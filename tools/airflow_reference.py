@@ -74,21 +74,27 @@ def _mark(cls: Any, name: str) -> str:
 
 def _type(cls: Any, name: str) -> str:
     parameter = _parameters(cls).get(name)
-    if parameter is not None and parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-        return ""
-    annotation = _DESCRIBED.get(name) if parameter is None else parameter.annotation
-    return type_name(annotation).replace("|", "\\|")
+    if parameter is None:
+        return type_name(_DESCRIBED[name]) if _is_described(cls, name) else ""
+    return (
+        "" if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) else type_name(parameter.annotation)
+    )
 
 
 def _default(cls: Any, name: str) -> str:
     parameter = _parameters(cls).get(name)
-    if parameter is None and name in _DESCRIBED:
-        return "`None`"
-    if parameter is None or parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+    if parameter is None:
+        return "`None`" if _is_described(cls, name) else ""
+    if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
         return ""
     if parameter.default is parameter.empty:
         return "required"
     return f"`{parameter.default.__name__ if isinstance(parameter.default, type) else repr(parameter.default)}`"
+
+
+def _is_described(cls: Any, name: str) -> bool:
+    """Whether an operator takes the field of a job's description."""
+    return name in _DESCRIBED and bool(_mark(cls, name))
 
 
 def _parameters(cls: type) -> dict[str, inspect.Parameter]:

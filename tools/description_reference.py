@@ -42,10 +42,10 @@ def reference() -> str:
     options = set(_options())
     types = {**get_type_hints(MXJobDescription), **get_type_hints(Role)}
     rows = [
-        f"| `{field.name}` | {_type(types, field.name)} | {described[field.name]} | {_option(field.name, options)} |"
+        f"| `{field.name}` | {type_name(types[field.name])} | {described[field.name]} | {_option(field.name, options)} |"
         for field in dataclasses.fields(MXJobDescription)
     ]
-    only = [f"| `{name}` | {_type(types, name)} | {of_a_role[name]} |" for name in _entries(Role)]
+    only = [f"| `{name}` | {type_name(types[name])} | {of_a_role[name]} |" for name in _entries(Role)]
     return "\n".join(
         [
             HEAD,
@@ -66,10 +66,6 @@ def reference() -> str:
             "",
         ]
     )
-
-
-def _type(types: dict[str, Any], name: str) -> str:
-    return type_name(types[name]).replace("|", "\\|")
 
 
 def _entries(cls: type) -> dict[str, str]:

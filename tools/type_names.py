@@ -26,6 +26,8 @@ def type_name(annotation: Any) -> str:
     parts = get_args(annotation) if get_origin(annotation) not in _NAMES else ()
     if parts:
         kept = [each for each in parts if each not in (type(None), Placeholder)]
+        if any(get_origin(each) is Literal for each in kept):
+            kept = [each for each in kept if each is not str]
         if timedelta in kept:
             return "seconds, `timedelta`"
         return ", ".join(dict.fromkeys(type_name(each) for each in kept))
