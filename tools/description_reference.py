@@ -42,8 +42,8 @@ def reference() -> str:
     options = set(_options())
     types = {**get_type_hints(MXJobDescription), **get_type_hints(Role)}
     rows = [
-        f"| `{field.name}` | {type_name(types[field.name])} | {described[field.name]} | {_option(field.name, options)} |"
-        for field in dataclasses.fields(MXJobDescription)
+        f"| `{name}` | {type_name(types[name])} | {described[name]} | {_option(name, options)} |"
+        for name in (field.name for field in dataclasses.fields(MXJobDescription))
     ]
     only = [f"| `{name}` | {type_name(types[name])} | {of_a_role[name]} |" for name in _entries(Role)]
     return "\n".join(
