@@ -35,4 +35,3 @@ def test_every_page_is_in_its_folders_list_exactly_once(index):
 def test_the_index_has_the_groups_of_the_site():
     assert re.findall(r"^## (.+)$", (DOCS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE) == GROUPS[1:]
     assert len(GROUPS) > 5
-
