@@ -58,4 +58,13 @@ def callbacks_of(given: Any) -> tuple[type[MXNetJobCallback], ...]:
     return several
 
 
+def call_back(operator: "MXNetJobOperator", name: str, context: "Context", **what: Any) -> None:
+    """Call one function of each callback. A mistake in it is logged: the job goes on, and so does its task."""
+    for callback in callbacks_of(operator.callbacks):
+        try:
+            getattr(callback, name)(**what, operator=operator, context=context)
+        except Exception:
+            operator.log.exception("%s.%s failed; the task goes on", callback.__name__, name)
+
+
 __all__ = ["MXNetJobCallback"]

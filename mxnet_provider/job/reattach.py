@@ -46,6 +46,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     redeferrals: int = 0
     page: str = ""
     """Address of the job's page, as its status gave it."""
+    manifest: str = ""
+    """The job as it was created, as Airflow's page shows it."""
     outcome: dict[str, Any] | None = None
     """The event with which the waiting ended."""
     v: int = 1

@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from airflow.providers.common.compat.sdk import AirflowException
+
 from mxnet_operator.description import DescriptionError, MXJobDescription, Role, to_manifest
 from mxnet_operator.description.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
 from mxnet_operator.description.plain import plain
@@ -37,55 +39,21 @@ class JobDescriptionMixin(ReadsManifestFile):
 
     The fields are those of `mxnet_operator.description.MXJobDescription`; what is set beside a manifest is merged over
     it as `kubectl patch` would. A model of `kubernetes.client` is taken wherever a mapping in Kubernetes' words is.
+
+    Args:
+        manifest: The MXJob: a mapping, YAML text, or a `.yaml`, `.yml` or `.json` file (a name on the DAG's
+            template search path, or an absolute path). ConfigMaps, Secrets, PersistentVolumeClaims and Services
+            in it are applied first, and stay. Manifests in an older API version (v1beta1, MXNetJob, ...) are
+            converted to v1. (templated)
+        name: Beginning of the job's name; a random suffix follows. Unset, the manifest's name or the task's id.
+            (templated)
+        namespace: Namespace of the job; unset, the manifest's, else the connection's, else the one that Airflow
+            runs in, else `default`. (templated)
+        allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+            If False, the task fails and names them before anything is created.
     """
 
-    template_fields: Sequence[str] = (
-        "manifest",
-        "image",
-        "command",
-        "args",
-        "env",
-        "env_from",
-        "secrets",
-        "config_maps",
-        "workers",
-        "servers",
-        "schedulers",
-        "gpus_per_worker",
-        "gpu_resource",
-        "container_resources",
-        "volumes",
-        "volume_mounts",
-        "image_pull_policy",
-        "image_pull_secrets",
-        "init_containers",
-        "node_selector",
-        "affinity",
-        "tolerations",
-        "service_account_name",
-        "security_context",
-        "container_security_context",
-        "priority_class_name",
-        "scheduler_name",
-        "runtime_class_name",
-        "pod_labels",
-        "pod_annotations",
-        "restart_policy",
-        "clean_pod_policy",
-        "ttl_seconds_after_finished",
-        "active_deadline_seconds",
-        "progress_deadline_seconds",
-        "backoff_limit",
-        "restart_scope",
-        "success_policy",
-        "run_policy",
-        "name",
-        "namespace",
-        "labels",
-        "annotations",
-        "queue_name",
-        "placement",
-    )
+    template_fields: Sequence[str] = ("manifest", *FIELDS)
     template_ext: Sequence[str] = (".yaml", ".yml", ".json")
     template_fields_renderers: ClassVar[dict[str, str]] = {
         "manifest": "yaml",
@@ -150,7 +118,7 @@ class JobDescriptionMixin(ReadsManifestFile):
         refuse_airflow_secrets(secrets)
         try:
             super().__init__(**kwargs)
-        except TypeError as error:
+        except (TypeError, AirflowException) as error:  # Airflow 3 and 2
             raise naming_what_was_meant(error, kwargs, FIELDS) from error
         self.manifest = manifest
         self.image = image

@@ -16,17 +16,13 @@ if TYPE_CHECKING:
 class MXNetTuneOperator(MXNetJobOperator):
     """Run an MXJob that tunes a model with TVM, and return what it found.
 
-    The job is given as for `MXNetJobOperator`, by a `manifest` of mode MXTune or by `image` and `command`, and its
-    Tuner decides when it ends. What to tune reaches every replica as environment variables, each where it is given:
+    The job is a `manifest` of mode MXTune, or `image` and `command`. The parameters reach every replica as variables:
     `MXTUNE_MODEL_URI`, `MXTUNE_TARGET`, `MXTUNE_TRIALS`, `MXTUNE_TUNER`, `MXTUNE_DATABASE_URI`, `MXTUNE_WARM_START`
     (`1` or `0`) and `MXTUNE_EARLY_STOPPING`. A script that takes options gets them in the manifest's
     `args: [--trials, $(MXTUNE_TRIALS)]`.
 
-    A failed try leaves its measurements in the database that `database_uri` names, and the next one's script begins
-    with them unless `warm_start` is False.
-
-    The returned value is `MXNetJobOperator`'s, with the Tuner's JSON as `result`, and from it `artifact_uri`,
-    `best_latency_ms` (or `tuned_ms`) and `trials` (a number, or `trials_ms` counted); None for what it doesn't say.
+    The returned value is `MXNetJobOperator`'s, with the Tuner's JSON as `result`. From that JSON it has `artifact_uri`,
+    `best_latency_ms` (or `tuned_ms`) and `trials` (a number, or the length of `trials_ms`), else None.
 
     Args:
         model_uri: What to tune: `MXTUNE_MODEL_URI`. (templated)

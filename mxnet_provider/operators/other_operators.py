@@ -43,7 +43,7 @@ def refuse_other_names(given: Iterable[str]) -> None:
         raise TypeError("Arguments of other operators: " + "; ".join(found))
 
 
-def naming_what_was_meant(error: TypeError, given: Iterable[str], known: Iterable[str]) -> TypeError:
+def naming_what_was_meant(error: Exception, given: Iterable[str], known: Iterable[str]) -> TypeError:
     """Return Airflow's error about arguments that an operator doesn't have, with those that were probably meant."""
     own = list(known)
     meant = {name: difflib.get_close_matches(name, own, n=1) for name in given if name not in own}

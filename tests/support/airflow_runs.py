@@ -5,6 +5,7 @@ import urllib.parse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+import yaml
 from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
 from waiting import MINUTES, eventually
 
@@ -127,6 +128,10 @@ class Task:
     def xcom(self, key: str = "return_value") -> Any:
         query = {"map_index": self.map_index, **self.run.server.xcom_query}
         return self._ask("GET", f"{self._of_all}/xcomEntries/{key}", **query)["value"]
+
+    def shown_job(self) -> Any:
+        """The MXJob among the rendered templates of the task's page; None where there is none yet."""
+        return yaml.safe_load(self.get()["rendered_fields"].get("mxjob") or "null")
 
     def links(self) -> dict[str, str]:
         found = self._ask("GET", f"{self._of_all}/links", map_index=self.map_index)
