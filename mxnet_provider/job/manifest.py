@@ -141,10 +141,11 @@ def as_tuning(servers: Mapping[str, Any], others: Mapping[str, Any], *, key: str
 
 
 def add_environment(manifest: Mapping[str, Any], variables: Mapping[str, str]) -> None:
-    """Set variables in every `mxnet` container; variables that the manifest sets itself win."""
+    """Set variables in every `mxnet` container; the manifest's own win, and what is malformed is left to validation."""
     for template in _templates(manifest):
         spec = template.get("spec")
-        for container in (spec.get("containers") or ()) if isinstance(spec, dict) else ():
+        containers = spec.get("containers") if isinstance(spec, dict) else None
+        for container in containers if isinstance(containers, list) else ():
             if isinstance(container, dict) and container.get("name") == names.CONTAINER:
                 own = container.get("env") or []
                 known = {each.get("name") for each in own if isinstance(each, Mapping)}

@@ -15,9 +15,9 @@ from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.operators.manifest_file import ReadsManifestFile, file_name
 from mxnet_provider.operators.other_operators import (
-    naming_what_was_meant,
     refuse_airflow_secrets,
     refuse_other_names,
+    what_was_meant,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class JobDescriptionMixin(ReadsManifestFile):
             If False, the task fails and names them before anything is created.
     """
 
+    name: str | None
+    namespace: str | None
+    workers: Any
+    servers: Any
+    schedulers: Any
     template_fields: Sequence[str] = ("manifest", *FIELDS)
     template_ext: Sequence[str] = (".yaml", ".yml", ".json")
     template_fields_renderers: ClassVar[dict[str, str]] = {
@@ -114,57 +119,18 @@ class JobDescriptionMixin(ReadsManifestFile):
         allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
+        given = dict(locals())
         refuse_other_names(kwargs)
         refuse_airflow_secrets(secrets)
         try:
             super().__init__(**kwargs)
         except (TypeError, AirflowException) as error:  # Airflow 3 and 2
-            raise naming_what_was_meant(error, kwargs, FIELDS) from error
+            if hints := what_was_meant(error, kwargs, FIELDS):
+                raise TypeError(f"{error}; {hints}") from error
+            raise
         self.manifest = manifest
-        self.image = image
-        self.command = command
-        self.args = args
-        self.env = env
-        self.env_from = env_from
-        self.secrets = secrets
-        self.config_maps = config_maps
-        self.workers = workers
-        self.servers = servers
-        self.schedulers = schedulers
-        self.gpus_per_worker = gpus_per_worker
-        self.gpu_resource = gpu_resource
-        self.container_resources = container_resources
-        self.volumes = volumes
-        self.volume_mounts = volume_mounts
-        self.image_pull_policy = image_pull_policy
-        self.image_pull_secrets = image_pull_secrets
-        self.init_containers = init_containers
-        self.node_selector = node_selector
-        self.affinity = affinity
-        self.tolerations = tolerations
-        self.service_account_name = service_account_name
-        self.security_context = security_context
-        self.container_security_context = container_security_context
-        self.priority_class_name = priority_class_name
-        self.scheduler_name = scheduler_name
-        self.runtime_class_name = runtime_class_name
-        self.pod_labels = pod_labels
-        self.pod_annotations = pod_annotations
-        self.restart_policy = restart_policy
-        self.clean_pod_policy = clean_pod_policy
-        self.ttl_seconds_after_finished = ttl_seconds_after_finished
-        self.active_deadline_seconds = active_deadline_seconds
-        self.progress_deadline_seconds = progress_deadline_seconds
-        self.backoff_limit = backoff_limit
-        self.restart_scope = restart_scope
-        self.success_policy = success_policy
-        self.run_policy = run_policy
-        self.name = name
-        self.namespace = namespace
-        self.labels = labels
-        self.annotations = annotations
-        self.queue_name = queue_name
-        self.placement = placement
+        for field in FIELDS:
+            setattr(self, field, given[field])
         self.allow_unknown_fields = allow_unknown_fields
         self._map_models()
         if found := problems(self._given_fields(), later=is_rendered_later):

@@ -71,13 +71,7 @@ class MXNetJobOperator(FinalManifestMixin):
         kwargs: As for every operator.
     """
 
-    template_fields: Sequence[str] = (
-        "mxjob",
-        *FinalManifestMixin.template_fields,
-        "kubernetes_conn_id",
-        "config_file",
-        "cluster_context",
-    )
+    template_fields: Sequence[str] = ("mxjob", *FinalManifestMixin.template_fields)
     template_fields_renderers: ClassVar = {**FinalManifestMixin.template_fields_renderers, "mxjob": "yaml"}
     overwrite_rtif_after_execution = True  # with `mxjob`
     operator_extra_links = (MXNetJobLink(), MXNetLogsLink())

@@ -14,7 +14,6 @@ from mxnet_provider.job.holder import Lease
 from mxnet_provider.operators.described_job import JobDescriptionMixin
 from mxnet_provider.operators.lease_times import delay_before_retry, lease_seconds
 from mxnet_provider.options import (
-    DEFAULT_CONNECTION,
     DEFAULT_LEASE,
     EndOptions,
     FinishAction,
@@ -22,6 +21,7 @@ from mxnet_provider.options import (
     Propagation,
     WaitOptions,
     exit_codes,
+    from_attributes,
     in_seconds,
     limit_in_seconds,
     require_result_from,
@@ -36,12 +36,6 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
     """An operator whose task waits for the MXJob that it is given.
 
     Args:
-        kubernetes_conn_id: Airflow connection of type `kubernetes`. If `kubernetes_default` doesn't exist, the
-            pod's ServiceAccount or kubectl's configuration is used. (templated)
-        in_cluster: Use the ServiceAccount of the pod that Airflow runs in.
-        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs the file, too.
-            (templated)
-        cluster_context: Context of the kubeconfig; unset, its current one. (templated)
         wait_for_completion: If False, the task succeeds once the job is created, and `deferrable` has no
             effect.
         deferrable: Wait in the triggerer instead of a worker; unset, `[operators] default_deferrable`.
@@ -75,15 +69,12 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
             job may run on for ever.
     """
 
+    template_fields: Sequence[str] = (*JobDescriptionMixin.template_fields, *ClusterAccessMixin.template_fields)
     default_log_replicas: ClassVar[Sequence[str]] = ("worker-0",)
 
     def __init__(
         self,
         *,
-        kubernetes_conn_id: str = DEFAULT_CONNECTION,
-        in_cluster: bool | None = None,
-        config_file: str | None = None,
-        cluster_context: str | None = None,
         wait_for_completion: bool = True,
         deferrable: bool | None = None,
         durable: bool = True,
@@ -106,10 +97,6 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.kubernetes_conn_id = kubernetes_conn_id
-        self.in_cluster = in_cluster
-        self.config_file = config_file
-        self.cluster_context = cluster_context
         self.wait_for_completion = wait_for_completion
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
@@ -138,30 +125,16 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
 
     @property
     def _wait_options(self) -> WaitOptions:
-        return WaitOptions(
-            poll_interval=self.poll_interval,
-            startup_timeout=self.startup_timeout,
-            api_outage_tolerance=self.api_outage_tolerance,
-        )
+        return from_attributes(WaitOptions, self)
 
     @property
     def _log_options(self) -> LogOptions:
-        return LogOptions(
-            get_logs=self.get_logs,
-            log_replicas=self.default_log_replicas if self.log_replicas is None else self.log_replicas,
-            log_tail_on_failure=self.log_tail_on_failure,
-            log_events_on_failure=self.log_events_on_failure,
-        )
+        replicas = self.default_log_replicas if self.log_replicas is None else self.log_replicas
+        return from_attributes(LogOptions, self, log_replicas=replicas)
 
     @property
     def _end_options(self) -> EndOptions:
-        return EndOptions(
-            on_finish_action=self.on_finish_action,
-            on_kill_action=self.on_kill_action,
-            propagation_policy=self.propagation_policy,
-            termination_grace_period=self.termination_grace_period,
-            lease=self.lease,
-        )
+        return from_attributes(EndOptions, self)
 
     def _lease(self, context: "Context") -> Lease | None:
         wanted, action = self._end_options.lease, self._end_options.on_kill_action

@@ -53,11 +53,6 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         missing_ok: If True, a job that doesn't exist is waited for; if False, the sensor fails.
         deferrable: Wait in the triggerer instead of a worker; unset, `[operators] default_deferrable`.
         api_outage_tolerance: Time for which the API server may be unreachable before a deferred sensor fails.
-        kubernetes_conn_id: Airflow connection of type `kubernetes`. (templated)
-        in_cluster: Use the ServiceAccount of the pod that Airflow runs in.
-        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs the file, too.
-            (templated)
-        cluster_context: Context of the kubeconfig; unset, its current one. (templated)
         kwargs: As for every sensor. With `soft_fail` or `never_fail` the task is skipped wherever it would
             fail; with `silent_fail` it waits until `timeout`.
     """
