@@ -40,6 +40,7 @@ A_READERS = {
     "kustomization.yaml",
     "old.yaml",
     "params.yaml",
+    "setup.py",
     "train.py",
 }
 """Names that stand for a file of the reader's own."""
