@@ -58,6 +58,7 @@ def test_one_command_starts_the_cluster_and_trains_and_every_other_command_finds
     assert (listed.returncode, "Succeeded" in listed.stdout) == (0, True)
 
     again = newcomer.mxjob("run", str(script), "--servers", "1", "--", "--epochs", "1")
+    assert "installed before" not in again.stderr
     assert again.returncode == 0, again.stderr
     assert "starting" not in again.stderr
     assert "building" not in again.stderr

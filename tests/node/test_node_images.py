@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+import forked_mxjob
 import pytest
 import yaml
 from deployment import locked
@@ -29,9 +30,12 @@ from real_node.images import (
     archives,
     identity,
     run,
+    run_of_folder,
 )
 from real_node.node import why_not
+from waiting import SECONDS
 
+from mxnet_operator.local.images.environment import installed_interpreter
 from mxnet_operator.local.images.lock import read_lock
 
 BASES = [MXNET, TVM, *([MXNET_CUDA] if "MXJOB_GPU_IMAGE" in os.environ else [])]
@@ -118,3 +122,27 @@ def test_an_example_has_its_scripts_and_nothing_beside_them(image):
 @pytest.mark.parametrize("image", [DIGITS, OPERATOR], ids=label)
 def test_an_image_built_again_from_nothing_is_the_same_to_the_byte(image):
     assert had(identity, image, "--no-cache") == had(identity, image)
+
+
+@pytest.mark.parametrize(
+    ("options", "python", "packages", "says"),
+    [
+        (["--as-of", "2019-12-01"], "3.7", "pandas\ngluonnlp\n", "1.5.1 0.25.3\n"),
+        (["--mxnet", "1.1.0"], "3.6", "pandas\n", "1.1.0 0.23.0\n"),
+        (["--mxnet", "1.0.0"], "3.6", "pandas\n", "1.0.0 0.22.0\n"),
+    ],
+)
+def test_the_dockerfile_that_init_writes_for_a_day_is_built_and_its_command_runs(
+    tmp_path, options, python, packages, says
+):
+    interpreter = installed_interpreter(python)
+    if interpreter is None and not os.environ.get("CI"):
+        pytest.skip(f"Python {python} isn't on this machine")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text("import mxnet, pandas; print(mxnet.__version__, pandas.__version__)\n")
+    (folder / "requirements.txt").write_text(packages)
+    environment = {**os.environ, "MXJOB_HOME": str(tmp_path / "home")}
+    done = forked_mxjob.run(["init", str(folder / "train.py"), *options], environment, None, SECONDS)
+    assert done.returncode == 0, done.stderr
+    assert had(run_of_folder, folder, python, interpreter) == says

@@ -24,6 +24,7 @@ from mxnet_operator.local.claims import HomeLock, claim_subnet
 from mxnet_operator.local.home import (
     ClusterFiles,
     ClusterState,
+    installation,
     last_state,
     make_cluster_folder,
     write_private,
@@ -127,7 +128,9 @@ async def run_cluster(
             await _first(_ready(client, controller.synced), stop, components)
             if not stop.is_set():
                 started_at = time.time()
-                state = ClusterState(os.getpid(), started_at, port, subnet, pages_port, dashboard_token=token)
+                state = ClusterState(
+                    os.getpid(), started_at, port, subnet, pages_port, token, installation=installation()
+                )
                 write_state(files, state)
                 on_ready(state)
                 try:

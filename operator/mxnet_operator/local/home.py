@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+import mxnet_operator
 from mxnet_operator.local.claims import lock_holder
 
 HOME_VARIABLE = "MXJOB_HOME"
@@ -179,6 +181,8 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Token of the dashboard, kept so that a browser's cookie and bookmarks stay valid."""
     stopping: bool = False
     """Whether it has begun to stop."""
+    installation: str = ""
+    """`installation()` of its process."""
 
     @property
     def server(self) -> str:
@@ -189,6 +193,12 @@ class ClusterState(msgspec.Struct, frozen=True):
     def dashboard(self) -> str:
         """Address of the dashboard, with its token."""
         return f"http://127.0.0.1:{self.pages_port}/?token={self.dashboard_token}"
+
+
+def installation() -> str:
+    """Return a digest of the files that this distribution was installed with; empty for a checkout."""
+    records = Path(mxnet_operator.__file__).parents[1].glob("mxnet_operator-*.dist-info/RECORD")
+    return next((hashlib.sha256(each.read_bytes()).hexdigest() for each in records), "")
 
 
 @dataclass(frozen=True)

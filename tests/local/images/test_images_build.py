@@ -235,6 +235,27 @@ def test_the_bar_follows_the_mebibytes_of_what_is_downloaded():
     assert steps[3].detail == "mxnet (48 MiB)"
 
 
+def test_the_bar_shows_what_pip_resolves_and_installs():
+    steps = []
+    reader = ProgressReader("i", steps.append)
+    reader.packages = 3
+    of_pip = ("Looking in indexes: x", "Collecting mxnet==1.5.1", "  Downloading mxnet-1.5.1-py2.whl (25.4 MB)")
+    for line in of_pip:
+        reader.resolving(line.replace("mxnet-", "http://127.0.0.1:1/mxnet/mxnet-"))
+    for line in (*of_pip, "Collecting six", "  Downloading six-1.0.whl (512 kB)", "Collecting a"):
+        reader.line(line)
+    reader.line("  Downloading a-1.0.whl (60.0 MB)")
+    reader.line("Installing collected packages: six, a, mxnet")
+    assert [(step.stage, step.done, step.detail) for step in steps] == [
+        ("resolve", 0, "Collecting mxnet==1.5.1"),
+        ("resolve", 0, "Downloading mxnet-1.5.1-py2.whl (25.4 MB)"),
+        ("download", 5, "mxnet-1.5.1-py2.whl (25 MiB)"),
+        ("download", 78, "six-1.0.whl (0 MiB)"),
+        ("download", 78, "a-1.0.whl (60 MiB)"),
+        ("install", 80, "3 packages"),
+    ]
+
+
 def test_the_mxnet_image_is_locked_to_numpy_that_mxnet_imports_with(tmp_path):
     store = ImageStore(tmp_path)
     environment = store._environment(store._packages(store.resolve(BASE_IMAGE)).start)

@@ -3,14 +3,17 @@
 import functools
 import http.server
 import os
+import re
+import shutil
 import threading
+import zipfile
 
 import forked_mxjob
 import pytest
 from waiting import SECONDS
 
-from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageStore, take_snapshot
-from mxnet_operator.local.images.environment import installed_interpreter
+from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageError, ImageStore, Wanted, parse_day, take_snapshot
+from mxnet_operator.local.images.environment import find_interpreter, installed_interpreter
 
 OF_2019 = "mxjob/mxnet:1.5.1-py3.7-2019-12-01"
 OF_2018 = "mxjob/mxnet:1.1.0-py3.6-2018-04-10"
@@ -70,6 +73,19 @@ async def test_mxnet_0_12_is_imported_with_the_libgfortran_of_numpy(store):
     assert ready.library_path.endswith("/lib")
 
 
+@pytest.mark.exhaustive
+async def test_the_mxnet_for_gpus_of_each_year_is_resolved(store, folder):
+    for day, name, version in (
+        ("2017-06", "mxnet-cu80", "0.10.0.post2"),
+        ("2018-06", "mxnet-cu92", "1.2.0"),
+        ("2019-06", "mxnet-cu101", "1.4.1"),
+        ("2020-06", "mxnet-cu102", "1.6.0.post0"),
+        ("2021-06", "mxnet-cu112", "1.8.0.post0"),
+    ):
+        base, _ = store.choose_base(folder, [], Wanted(parse_day(day), gpus=True))
+        assert (await store.lock_of(folder, [], base)).pins[name] == version
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves a folder as an index, which has names of files and no times."""
 
@@ -78,21 +94,62 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def index_without_times(tmp_path, monkeypatch):
-    project = tmp_path / "index" / "mxnet"
-    project.mkdir(parents=True)
-    (project / "mxnet-1.5.1-py2.py3-none-manylinux1_x86_64.whl").touch()
+def index_without_times(tmp_path):
+    """The URL of an index with MXNet, and with a package that only it has."""
+    mxnet, mine = tmp_path / "index" / "mxnet", tmp_path / "index" / "mine"
+    mxnet.mkdir(parents=True)
+    mine.mkdir()
+    (mxnet / "mxnet-1.5.1-py2.py3-none-manylinux1_x86_64.whl").touch()
+    with zipfile.ZipFile(mine / "mine-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("mine-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+        wheel.writestr("mine-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("mine-1.0.dist-info/RECORD", "")
     handler = functools.partial(Quiet, directory=str(tmp_path / "index"))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{server.server_port}")
-        yield
+        yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
 
-async def test_an_index_without_upload_times_is_said(store, folder, index_without_times):
-    with pytest.raises(BuildError, match=r"The index doesn't say when mxnet was uploaded.*UV_DEFAULT_INDEX"):
-        await store.lock_of(folder, [], OF_2019)
+async def test_an_index_without_upload_times_is_said_with_what_works(
+    store, folder, index_without_times, tmp_path, monkeypatch
+):
+    lacks = "The index doesn't say when {} was uploaded, which a day needs: take it from PyPI"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with monkeypatch.context() as only_this:
+        only_this.setenv("UV_DEFAULT_INDEX", index_without_times)
+        with pytest.raises(BuildError, match=lacks.format("mxnet")):
+            await store.lock_of(folder, [], OF_2019)
+    # Beside PyPI, as an index of a team's own packages.
+    shutil.rmtree(tmp_path / "index" / "mxnet")
+    monkeypatch.setenv("UV_INDEX", index_without_times)
+    with pytest.raises(BuildError, match=lacks.format("mine")) as refused:
+        await store.lock_of(folder, ["mine"], OF_2019)
+    (tmp_path / "uv").mkdir()
+    (tmp_path / "uv" / "uv.toml").write_text(re.findall("`(exclude-newer-package.*?)`", str(refused.value))[0])
+    lock = await store.lock_of(folder, ["mine"], OF_2019)
+    assert (lock.pins["mine"], lock.pins["numpy"]) == ("1.0", "1.17.4")
+
+
+async def test_a_python_that_is_nowhere_is_said_with_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for python, variables, says in (
+        ("3.7", {}, "isn't on this machine, and uv downloads 3.8 and newer only. Install it (pyenv install 3.7,"),
+        ("3.9", {"UV_PYTHON_DOWNLOADS": "never"}, "`python3.9` is on PATH (apt, dnf, pyenv and conda have it):"),
+        ("3.9", {"UV_OFFLINE": "1"}, "uv is set to stay offline"),
+        (
+            "3.9",
+            {"UV_PYTHON_INSTALL_MIRROR": "http://127.0.0.1:9", "UV_HTTP_RETRIES": "0"},
+            "uv's downloads of Python, on GitHub, can't be",
+        ),
+    ):
+        with monkeypatch.context() as changed:
+            for name, value in {**variables, "UV_PYTHON_INSTALL_DIR": str(tmp_path / "pythons")}.items():
+                changed.setenv(name, value)
+            with pytest.raises(ImageError) as refused:
+                await find_interpreter(python, tmp_path)
+        assert says in str(refused.value), variables
 
 
 def test_a_requirement_of_another_mxnet_chooses_the_image(store, folder):

@@ -1,6 +1,6 @@
 """A container's mounts are where its code looks for them, and for its processes alone."""
 
-import json
+import marshal
 import os
 import shutil
 import subprocess
@@ -141,8 +141,9 @@ def test_a_user_without_rights_has_them_in_a_namespace_of_its_own():
             "status": writing,
         }
         script = "id -u; cat '/data/of it/f' /usr/none/x/f $0/made/y/f f; ls -d /usr/bin; touch /usr/none/z /z; echo $$"
+        script += "; grep SigIgn /proc/$$/status"
         with subprocess.Popen(
-            [python, "-I", "-S", program, json.dumps(plan), "sh", "-c", script, folder],
+            [python, "-I", "-S", program, marshal.dumps(plan).hex(), "sh", "-c", script, folder],
             user=65534,
             group=65534,
             extra_groups=[],
@@ -154,5 +155,5 @@ def test_a_user_without_rights_has_them_in_a_namespace_of_its_own():
             said = process.communicate()[0].splitlines()
         assert os.read(reading, 100) == b""
         os.close(reading)
-        assert said == ["65534", *["here"] * 4, "/usr/bin", str(process.pid)]
+        assert said == ["65534", *["here"] * 4, "/usr/bin", str(process.pid), f"SigIgn:\t{0:016}"]
     assert not any(map(os.path.lexists, ("/data", "/usr/none", "/z")))

@@ -6,6 +6,7 @@ They are archives in the user's cache, under a hash of all that goes into them, 
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -210,6 +211,30 @@ def run(image: Image, *command: str) -> str:
             return Path(folder, "stdout").read_text()
     finally:
         _run(_buildah("rm", container))
+
+
+def run_of_folder(folder: Path, python: str, interpreter: Path) -> str:
+    """What the command of a folder's Dockerfile prints in a container of its image, built on an interpreter of ours.
+
+    Its base, `python:3.x-slim-...`, is made of Debian's packages and the installation of `interpreter`.
+    """
+    base = re.findall(r"^FROM (\S+)$", (folder / "Dockerfile").read_text(), re.MULTILINE)[0]
+    bud = ("bud", "--pull-never", "--timestamp=0", "--isolation=chroot")
+    certificates = "--volume=/etc/ssl/certs:/etc/ssl/certs:ro"
+    with building("images"), tempfile.TemporaryDirectory(prefix=folder_prefix()) as made:
+        build(PYTHON)
+        ignore = Path(made, "ignore")
+        ignore.write_text("**/__pycache__\n**/test\n**/*.a\n")
+        recipe = (f"--file={RECIPES / 'old-python.Dockerfile'}", f"--build-arg=VERSION={python}")
+        _run(_buildah(*bud, *recipe, f"--ignorefile={ignore}", f"--tag={base}", str(interpreter.parents[1])))
+        _run(_buildah(*bud, certificates, "--tag=localhost/of-a-folder", str(folder)))
+        container = _run(_buildah("from", "--pull-never", "localhost/of-a-folder")).strip()
+        try:
+            command = json.loads((folder / "Dockerfile").read_text().rpartition("CMD ")[2])
+            return _run(_buildah("run", "--isolation=chroot", container, "--", *command))
+        finally:
+            _run(_buildah("rm", container))
+            _run(_buildah("rmi", "localhost/of-a-folder", base))
 
 
 def export(image: Image, path: Path) -> None:

@@ -12,9 +12,9 @@ import yaml
 from typer.testing import CliRunner
 
 from mxnet_operator.api.job_formats import submission_errors
-from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.mxjob import app
-from mxnet_operator.cli.running import failure_hints
+from mxnet_operator.cli.running import failure_hints, images
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.local.images import ImageStore, take_snapshot
 
@@ -105,6 +105,22 @@ def test_workers_with_gpus_get_the_mxnet_for_gpus(folder, run, tmp_path):
     _, out, _ = run("train.py", "--gpus-per-worker", "1", "--dry-run")
     image = ImageStore(tmp_path / "state").resolve(container(yaml.safe_load(out))["image"])
     assert image.base == "mxjob/mxnet:1.9.1-cu112"
+
+
+def test_the_size_of_the_first_download_is_said_before_it(folder, run, monkeypatch):
+    def stop(*_):
+        raise CommandError("built")
+
+    monkeypatch.setattr(images, "build_image", stop)
+    monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda: True)
+    monkeypatch.setattr("mxnet_operator.local.images.store.installed_interpreter", lambda _: sys.executable)
+    for options, size in (
+        ((), "(MXNet is some 50 MB the first time)"),
+        (("--gpus-per-worker", "1"), "(MXNet and CUDA's libraries are some 2 GB the first time)"),
+        (("--gpus-per-worker", "1", "--as-of", "2019-06"), "(MXNet is 150 to 710 MB the first time)"),
+        (("--as-of", "2019-06"), "(MXNet is some 50 MB the first time)"),
+    ):
+        assert f"{size}\nerror: built\n" in run("train.py", *options)[2], options
 
 
 def test_what_is_left_out_is_said(folder, run):
@@ -233,6 +249,49 @@ def test_what_is_withheld_is_said_with_what_includes_it(folder, run):
         "left out: .env, data (a link to /: --mount); to include one, write a line such as !.env into .gitignore\n"
         in err
     )
+
+
+def test_the_environment_that_a_project_asks_for_is_said_before_an_image_is_made(folder, run, prod):
+    (folder / "setup.py").write_text("setup(python_requires='<3.10')")
+    _, _, err = run("train.py")
+    asks, _, rest = err.partition("setup.py asks for Python <3.10, ")
+    assert not asks
+    assert "mxjob run train.py --python 3.9\n" in rest
+    assert "Dockerfile written" in rest
+
+
+def test_a_failed_script_of_a_project_gets_the_environment_that_the_project_asks_for(folder, run, monkeypatch):
+    async def fails(*_):
+        return Exit.FAILED
+
+    monkeypatch.setattr("mxnet_operator.cli.verbs.run.run_job", fails)
+    monkeypatch.setattr("mxnet_operator.cli.daemons.local_cluster.ensure_running", lambda: None)
+    monkeypatch.setattr(images, "build_image", lambda *_: None)
+    (folder / "setup.py").write_text("setup(python_requires='<3.10')")
+    assert run("train.py")[2].splitlines()[-1].endswith("Python 3.11: mxjob run train.py --python 3.9")
+
+
+def test_workers_of_an_mxnet_that_can_not_train_together_are_said(folder, run, monkeypatch):
+    monkeypatch.setattr("mxnet_operator.local.images.store.installed_interpreter", lambda _: sys.executable)
+    of_3 = "MXNet {} can't send an optimizer to its servers on Python 3, so that several Workers fail: {}; or, with"
+    for options, says in (
+        ("--mxnet 1.0.0", of_3.format("1.0.0", "mxjob run train.py --workers 2 --mxnet 1.0.0 --dry-run --python 2.7")),
+        ("--mxnet 0.12", " MXNet 1.1: mxjob run train.py --workers 2 --dry-run --mxnet 1.1.0\n"),
+        ("--as-of 2017-12-01", " MXNet 1.1: mxjob run train.py --workers 2 --dry-run --as-of 2018-02-28\n"),
+        (
+            "--mxnet 0.10.0",
+            "no dist_* kvstore, so that no Workers train together: mxjob run train.py --workers 2 --dry",
+        ),
+        ("--mxnet 0.10.0 --python 2.7", "no dist_* kvstore"),
+        ("--mxnet 0.12 --python 2.7", None),
+        ("--mxnet 1.1.0", None),
+    ):
+        code, _, err = run("train.py", "--workers", "2", *options.split(), "--dry-run")
+        assert code == 0, err
+        assert says in err if says else "Workers" not in err, (options, err)
+    assert "Workers" not in run("train.py", "--mxnet", "1.0.0", "--dry-run")[2]
+    (folder / "requirements.txt").write_text("mxnet==1.0.0\n")
+    assert "with MXNet 1.1: write mxnet==1.1.0 for mxnet==1.0.0\n" in run("train.py", "--workers=2", "--dry-run")[2]
 
 
 def test_a_dockerfile_is_never_overwritten_and_not_written_by_a_dry_run(folder, run, prod):

@@ -12,7 +12,7 @@ from mxnet_operator.cli.daemons import local_cluster
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, HomeLock
 from mxnet_operator.local.cluster import ClusterOptions
-from mxnet_operator.local.home import ClusterState, make_cluster_folder, running_state, write_state
+from mxnet_operator.local.home import ClusterState, installation, make_cluster_folder, running_state, write_state
 from mxnet_operator.plan import Policy
 
 OURS = ClusterState(pid=1, started_at=0.0, port=1, subnet="127.99")
@@ -133,3 +133,15 @@ def test_one_that_is_ready_is_left_as_it_is(home, monkeypatch):
     with pytest.raises(AlreadyRunningError):
         detached(home, other, monkeypatch)
     assert not other.started
+
+
+def test_a_cluster_from_before_an_upgrade_is_left_and_said(home, monkeypatch, capsys):
+    monkeypatch.setenv("MXJOB_HOME", str(home))
+    other = Other(home)
+    other.starts()
+    with other.lock:
+        for of, says in (("", True), (installation(), False)):
+            write_state(other.files, msgspec.structs.replace(OURS, pid=os.getpid(), installation=of))
+            local_cluster.ensure_running()
+            assert ("mxjob local down" in capsys.readouterr().err) is says, of
+    assert len(installation()) == 64

@@ -26,7 +26,14 @@ from mxnet_operator.kube.lease import LEASE_NAME, LeaderElector, LeaseTimes
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
-from mxnet_operator.local.home import ClusterState, cluster_files, full_disk, make_cluster_folder, running_state
+from mxnet_operator.local.home import (
+    ClusterState,
+    cluster_files,
+    full_disk,
+    installation,
+    make_cluster_folder,
+    running_state,
+)
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
@@ -78,10 +85,20 @@ def detach(options: ClusterOptions, policy: Policy) -> None:
 
 
 def ensure_running() -> None:
-    """Start a cluster with default options in the background, and say so, unless one runs."""
+    """Start a cluster with default options in the background, and say so, unless one runs.
+
+    One that runs is left, with its jobs, also where an upgrade has replaced its code.
+    """
     with usable_home() as home:
-        if running_state(cluster_files(home)) is not None:
-            return
+        state = running_state(cluster_files(home))
+    if state is not None:
+        if state.installation != installation():
+            say(
+                "the local cluster still runs the mxnet-operator that was installed before this one; to replace it when"
+                " its jobs have ended: mxjob local down",
+                style="yellow",
+            )
+        return
     say("no other cluster is chosen: starting the local cluster; stop it with: mxjob local down")
     with contextlib.suppress(AlreadyRunningError):  # another command was faster
         _start_detached(ClusterOptions(), Policy(first_backoff=timedelta(seconds=RESTART_BACKOFF)))

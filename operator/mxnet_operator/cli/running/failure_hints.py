@@ -216,9 +216,13 @@ def _also_missing(ran: FolderScript, top: str = "") -> list[str]:
 
 def _listed(folder: Path) -> dict[str, str]:
     """Return the requirements that the folder has in other files than the one that is installed, by project."""
+    from mxnet_operator.cli.running.setup_files import read_setup_file  # noqa: PLC0415 - it needs the extra local
+
+    project = read_setup_file(folder)
     files = (*folder.glob("requirements*.txt"), *folder.glob("requirements/*.txt"))
     lines = (line.partition("#")[0].strip() for each in sorted(files, reverse=True) for line in _lines(each))
-    return {_project(each): each for each in lines if each[:1].isalpha() and ";" not in each}
+    found = [*(project.requirements if project else ()), *lines]
+    return {_project(each): each for each in found if each[:1].isalpha() and ";" not in each}
 
 
 def _lines(file: Path) -> list[str]:

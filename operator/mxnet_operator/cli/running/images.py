@@ -14,13 +14,20 @@ from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import message_console, say
+from mxnet_operator.cli.running.given_command import given_command, is_given
 from mxnet_operator.cli.running.proposed_day import proposed_day
 
 if TYPE_CHECKING:
-    from mxnet_operator.local.images import BuildProgress, Image, ImageStore
+    from mxnet_operator.local.images import BuildProgress, DayImage, Image, ImageStore
 
 _SHOWN: Final = 5
 _NAME_LENGTH: Final = 30
+_DOWNLOADS: Final = {
+    "-cu11": "MXNet and CUDA's libraries are some 2 GB",
+    "-cu": "MXNet is 150 to 710 MB",
+    "": "MXNet is some 50 MB",
+}
+"""What is downloaded for an MXNet image, by what its name has."""
 
 
 @contextlib.contextmanager
@@ -108,7 +115,28 @@ class EnvironmentOptions:
         found = DayImage.parse(base)
         if found is not None:
             say(f"{found}" + (f" (the requirements ask for {asked})" if asked else ""))
+            if is_given("--workers") and (warning := _several_workers(found, asked)):
+                say(warning, style="yellow")
         return base
+
+
+def _several_workers(image: "DayImage", asked: str) -> str:
+    """Return a warning where several Workers of an image can't train together; empty where they can.
+
+    `asked` is the requirement that chose its MXNet, where one did.
+    """
+    release = tuple(map(int, image.mxnet.split(".")))
+    if release >= (1, 1) or (image.python == "2.7" and release >= (0, 11)):
+        return ""
+    day = ("--as-of", "2018-02-28") if is_given("--as-of") else ()
+    mxnet = ("--mxnet", "1.1.0") if is_given("--mxnet") else ()
+    again = f"write mxnet==1.1.0 for {asked}" if asked else given_command(*day, *mxnet)
+    if release < (0, 11):
+        return f"MXNet {image.mxnet} has no dist_* kvstore, so that no Workers train together: {again}"
+    return (
+        f"MXNet {image.mxnet} can't send an optimizer to its servers on Python 3, so that several Workers fail:"
+        f" {given_command('--python', '2.7')}; or, with MXNet 1.1: {again}"
+    )
 
 
 def add_folder(
@@ -135,7 +163,8 @@ def add_folder(
             what, first = _some([_with_target(folder / each, each) for each in snapshot.withheld]), snapshot.withheld[0]
             say(f"left out: {what}; to include one, write a line such as !{first} into {snapshot.rules}")
         if build and not store.ready(image):
-            say("building its Python environment, which is kept (MXNet is some 50 MB the first time)")
+            download = next(size for build, size in _DOWNLOADS.items() if build in base)
+            say(f"building its Python environment, which is kept ({download} the first time)")
             build_image(store, image)
             if store.lock_file(image) is not None:
                 say(f"its packages, with hashes: {store.lock_file(image)}")

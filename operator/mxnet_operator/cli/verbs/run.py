@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -366,8 +366,10 @@ def run(
         code = asyncio.run(run_job(job, target, options, record))
     message = record.message
     ran = None if script is None else FolderScript(script, pip or [])
-    if code == Exit.FAILED and (hint := failure_hint(message, job, ran)):
-        say(hint)
+    if code == Exit.FAILED:
+        asked = "" if script is None else _other_environment(script, pip or [])
+        if hint := asked or failure_hint(message, job, ran):
+            say(hint)
     leave(code)
 
 
@@ -394,12 +396,18 @@ def _with_folder(
         credentials_of(target)  # a context that doesn't exist is the mistake to name
     if build:
         refuse_what_must_fail(script, needs_driver=is_local and gpus)
-        for warning in script.warnings:
+        for warning in filter(None, (*script.warnings, _other_environment(script, packages))):
             say(warning, style="yellow")
     if not is_local:
         raise needs_image(script, packages, environment, gpus=gpus, write=build)
     image = add_folder(script.folder, packages, environment, gpus=gpus, build=build)
     return dataclasses.replace(described, image=image, command=list(script.command))
+
+
+def _other_environment(script: Script, packages: Sequence[str]) -> str:
+    with extra_needed("local"):
+        from mxnet_operator.cli.running.setup_files import other_environment  # noqa: PLC0415
+    return other_environment(script, packages)
 
 
 @contextlib.contextmanager

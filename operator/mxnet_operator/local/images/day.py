@@ -58,7 +58,7 @@ RELEASES: Final = (
 _LAST_DAY: Final = date(2022, 12, 31)
 """Day of the last release where no other is asked for; it had no successor."""
 
-_PYTHONS: Final = {
+PYTHONS: Final = {
     "2.7": date(2010, 7, 3),
     "3.6": date(2016, 12, 23),
     "3.7": date(2018, 9, 30),
@@ -264,9 +264,9 @@ def choose(wanted: Wanted, pin: MXNetRequirement | None, is_here: Callable[[str]
             f" {_listed(releases[-1].pythons)}: --python {releases[-1].pythons[0]}, or another --mxnet."
         )
     release = fitting[-1]
-    if python is not None and wanted.day is not None and _PYTHONS[python] - wanted.day > _EARLY:
+    if python is not None and wanted.day is not None and PYTHONS[python] - wanted.day > _EARLY:
         raise ImageError(
-            f"On {wanted.day} there were no packages for Python {python} yet: --as-of {_PYTHONS[python]} or later, or"
+            f"On {wanted.day} there were no packages for Python {python} yet: --as-of {PYTHONS[python]} or later, or"
             " without --python."
         )
     day = wanted.day or max(_default_day(release, python or release.pythons[0]), wanted.written or date.min)
@@ -296,7 +296,7 @@ def _release(version: str) -> Release:
 def _default_day(release: Release, python: str) -> date:
     """Return the last day on which a release was the newest, or a later one on which the Python had packages."""
     after = [each.released for each in RELEASES if each.released > release.released]
-    return max(min(after) - timedelta(days=1) if after else _LAST_DAY, _PYTHONS[python])
+    return max(min(after) - timedelta(days=1) if after else _LAST_DAY, PYTHONS[python])
 
 
 def _asked(mxnet: str | None) -> MXNetRequirement | None:
@@ -309,8 +309,8 @@ def _asked(mxnet: str | None) -> MXNetRequirement | None:
 
 
 def _checked(python: str | None) -> str | None:
-    if python is not None and python not in _PYTHONS:
-        raise ImageError(f"--python {python}: MXNet runs on Python {_listed(tuple(_PYTHONS))}.")
+    if python is not None and python not in PYTHONS:
+        raise ImageError(f"--python {python}: MXNet runs on Python {_listed(tuple(PYTHONS))}.")
     return python
 
 
@@ -327,7 +327,7 @@ def _until(day: date | None, releases: list[Release]) -> list[Release]:
 
 
 def _python(release: Release, day: date, is_here: Callable[[str], bool]) -> str:
-    ran_on = [each for each in release.pythons if each != "2.7" and _PYTHONS[each] <= day]
+    ran_on = [each for each in release.pythons if each != "2.7" and PYTHONS[each] <= day]
     found = next((each for each in ran_on if each in _FETCHED or is_here(each)), None)
     if found is None:
         raise no_python(tuple(ran_on), f"MXNet {release.version} as of {day}")
@@ -340,13 +340,13 @@ def no_python(versions: tuple[str, ...], needed_by: str) -> ImageError:
     return ImageError(
         f"{needed_by} needs Python {_listed(versions)}, which isn't on this machine, and uv downloads {_FETCHED[0]}"
         f" and newer only. Install it (pyenv install {first}, or conda create -n py{first} python={first}, so that"
-        f" python{first} is on PATH), or choose a later day, whose MXNet runs on Python 3.8: --as-of 2020-06."
+        f" python{first} is on PATH), or choose a later MXNet, which runs on Python 3.8, by --as-of 2020-06 alone."
     )
 
 
 def can_be_fetched(python: str) -> bool:
     """Whether uv downloads this Python where the machine has none."""
-    return python not in _PYTHONS or python in _FETCHED
+    return python not in PYTHONS or python in _FETCHED
 
 
 def _listed(versions: tuple[str, ...]) -> str:

@@ -157,7 +157,8 @@ class Environment:
             raise build_error("The virtual environment can't be made", ended, self.root.parent)
 
     async def _install(self, progress: ProgressReader, held: int) -> None:
-        progress.stage("download", f"{len(self.lock.pins)} packages")
+        progress.packages = len(self.lock.pins)
+        progress.stage("download", f"{progress.packages} packages")
         day: list[str] = [] if self.lock.day is None else day_options(self.lock.day, list(self.lock.pins))
         command: list[str | Path] = [
             *(uv_program(), "pip", "sync", "--require-hashes", "--no-progress", "--python", self.python),

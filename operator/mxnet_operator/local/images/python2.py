@@ -6,7 +6,7 @@ import hashlib
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Final
@@ -39,11 +39,14 @@ def pip_variables() -> dict[str, str]:
     return {"PIP_FIND_LINKS": "", "PIP_NO_PYTHON_VERSION_WARNING": "1"} | ({"PIP_INDEX_URL": index} if index else {})
 
 
-async def resolve(asked: Path, made: Path, day: date, interpreter: Path, folder: Path) -> Ended:
+async def resolve(
+    asked: Path, made: Path, day: date, interpreter: Path, on_line: Callable[[str], None] | None
+) -> Ended:
     """Resolve the requirements of the file `asked` as of the end of a day, and write them with hashes into `made`.
 
-    pip for Python 2.7 has no dry run: all files are downloaded into a temporary folder in `folder`.
+    pip for Python 2.7 has no dry run: all files are downloaded into a temporary folder beside `asked`.
     """
+    folder = asked.parent
     with tempfile.TemporaryDirectory(dir=folder, prefix=".") as temporary:
         environment, files = Path(temporary, "venv"), Path(temporary, "files")
         ended = await run(make_environment(interpreter, environment), cwd=folder)
@@ -55,7 +58,7 @@ async def resolve(asked: Path, made: Path, day: date, interpreter: Path, folder:
                 *("--no-cache-dir", "--index-url", url, "--trusted-host", "127.0.0.1"),
                 *("--dest", files, "--requirement", asked),
             ]
-            ended = await run(command, cwd=folder, variables=pip_variables())
+            ended = await run(command, cwd=folder, on_line=on_line, variables=pip_variables())
         if ended.code == 0:
             await asyncio.to_thread(_write_lock, files, made)
         return ended

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -108,8 +108,10 @@ class Addition:
             return self.start
         return read_lock(self.file) if self.file.exists() else None
 
-    async def resolve(self) -> Lock:
-        """Return the lock; make it with uv unless it was made before.
+    async def resolve(self, on_line: Callable[[str], None] | None = None) -> Lock:
+        """Return the lock; make it unless it was made before, with uv or, for Python 2.7, with pip.
+
+        `on_line` gets pip's output, which takes minutes.
 
         Raises:
             BuildError: the requirements contradict what the base needs, or can't be had for its Python.
@@ -133,7 +135,7 @@ class Addition:
                     *self._options(),
                 ]
                 if self.start.python == python2.PYTHON2 and self.start.day is not None:
-                    ended = await python2.resolve(asked, made, self.start.day, interpreter, self.cache)
+                    ended = await python2.resolve(asked, made, self.start.day, interpreter, on_line)
                 else:
                     ended = await run(command, cwd=self.cache)
                 if ended.code != 0:
@@ -168,24 +170,25 @@ class Addition:
     def _error(self, ended: Ended) -> ImageError:
         asked = ", ".join(line for line, _ in self.requirements.lines) or str(self.start)
         text = " ".join(" ".join(ended.lines).split())
-        if "No solution found" not in text or "network was disabled" in text:
+        if "No solution found" not in text or "network was disabled" in text or "tool dependencies" in text:
             return build_error(f"The packages can't be added to {self.base} ({asked})", ended, self.cache.parent)
         shown = "\n".join(f"    {line}" for line in ended.lines if line.strip() and not _HIDDEN.search(line))
-        sources = " and ".join(dict.fromkeys(source for _, source in self.requirements.lines))
-        other = f"ask for versions that fit in {sources}, or for any: the name alone" if sources else "another day"
-        return BuildError(
-            f"These packages can't be added to {self.base} ({asked}):\n{shown}\n{self._cause(text)} {other}."
-        )
+        hidden = dict(_HIDDEN.findall(text))
+        if undated := [name for name, day in hidden.items() if not day]:
+            advice = (
+                f"The index doesn't say when {undated[0]} was uploaded, which a day needs: take it from PyPI (without"
+                " UV_DEFAULT_INDEX and UV_INDEX) or, if only your index has it, as it is now, by the line"
+                f" `exclude-newer-package = {{ {undated[0]} = false }}` in ~/.config/uv/uv.toml."
+            )
+        else:
+            sources = " and ".join(dict.fromkeys(source for _, source in self.requirements.lines))
+            other = f"ask for versions that fit in {sources}, or for any: the name alone" if sources else "another day"
+            advice = f"{self._cause(text, hidden)} {other}."
+        return BuildError(f"These packages can't be added to {self.base} ({asked}):\n{shown}\n{advice}")
 
-    def _cause(self, text: str) -> str:
-        """Return in words what of the base is in the way."""
+    def _cause(self, text: str, hidden: dict[str, str]) -> str:
+        """Return in words what of the base is in the way; `hidden` are packages of later days."""
         if isinstance(self.start, DayImage):
-            hidden = dict(_HIDDEN.findall(text))
-            if "" in hidden.values():
-                return (
-                    f"The index doesn't say when {min(hidden)} was uploaded, so that nothing of {self.start.day} can be"
-                    " chosen. Use an index with these times, such as PyPI (UV_DEFAULT_INDEX), or"
-                )
             if hidden:
                 name, day = max(hidden.items(), key=lambda each: each[1])
                 then = f": --as-of {day}" if "requested version" in text else ". A later day is --as-of"

@@ -110,7 +110,6 @@ BASE_IMAGE: Final = "mxjob/mxnet:1.9.1"
 GPU_IMAGE: Final = "mxjob/mxnet:1.9.1-cu112"
 TVM_IMAGE: Final = "mxjob/tvm:0.27"
 ADD_COMMAND: Final = "mxjob local image add"
-_REMOVE_COMMAND: Final = "mxjob local image remove"
 _BUILT_IN: Final = {
     BASE_IMAGE: Path(__file__).with_name("mxnet-1.9.1.txt"),
     GPU_IMAGE: Path(__file__).with_name("mxnet-1.9.1-cu112.txt"),
@@ -213,11 +212,8 @@ class ImageStore:
         """
         reference = self._addable(name)
         folder = folder.expanduser().absolute()
-        try:
-            _check_folder(folder)
-            base = self._base(reference, folder, base)
-        except ImageError as error:
-            raise ImageError(f"{error}{self._still_used(reference)}") from error
+        _check_folder(folder)
+        base = self._base(reference, folder, base)
         self._registry.change(lambda entries: entries.update({reference: Entry(str(folder), base)}))
         return Image(reference, folder, base)
 
@@ -377,7 +373,7 @@ class ImageStore:
         packages = self._packages(image)
         if packages.resolved() is None:
             reader.stage("resolve", ", ".join(line for line, _ in packages.requirements.lines) or str(packages.start))
-        environment = self._environment(await packages.resolve())
+        environment = self._environment(await packages.resolve(reader.resolving))
         if not environment.complete():
             await environment.build(reader)
         start = read_start(image.folder) if image.folder is not None else Start()
@@ -420,16 +416,6 @@ class ImageStore:
         if "@" in reference:
             raise ImageError(f"{reference} names an image by its digest, which a folder doesn't have; give it a tag.")
         return reference
-
-    def _still_used(self, reference: str) -> str:
-        """Return in words that an image of this name was added before and stays, empty if there is none."""
-        image = self.resolve(reference)
-        if image is None:
-            return ""
-        return (
-            f"\nJobs still use the image {reference} as it was added before ({image}); "
-            f"`{_REMOVE_COMMAND} {reference}` removes it."
-        )
 
     def _base(self, reference: str, folder: Path, base: str | None) -> str | None:
         if base is not None:

@@ -118,10 +118,12 @@ _BEGINS: Final[dict[Stage, int]] = {
     "done": TOTAL,
 }
 _RESOLVED = re.compile(r"Resolved (\d+) packages?")
-_DOWNLOADING = re.compile(r"\s*Downloading (\S+) \(([\d.]+)\s*([KMG]?i?B)\)")
+_DOWNLOADING = re.compile(r"\s*Downloading (\S+) \(([\d.]+)\s*([kKMG]?i?B)\)")
 _DOWNLOADED = re.compile(r"\s*Downloaded (\S+)")
-_PREPARED = re.compile(r"Prepared \d+ packages?")
-_MIB: Final = {"B": 1 / 2**20, "KiB": 1 / 2**10, "MiB": 1.0, "GiB": 1024.0}
+_PREPARED = re.compile(r"Prepared \d+ packages?|Installing collected packages")
+_OF_PIP = "Collecting "
+"""Begin of a line of pip's, which downloads one file after another."""
+_MIB: Final = {"B": 1 / 2**20, "kB": 1 / 2**10, "KiB": 1 / 2**10, "MB": 1.0, "MiB": 1.0, "GiB": 1024.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,24 +144,30 @@ Report = Callable[[BuildProgress], None]
 
 
 class ProgressReader:
-    """Parser of the output of one `uv pip sync` into the progress of an image's build."""
+    """Parser of the output of one `uv pip sync` or `pip install` into the progress of an image's build."""
 
     def __init__(self, image: str, report: Report) -> None:
         self._image = image
         self._report = report
         self._sizes: dict[str, float] = {}
         self._left: set[str] = set()
-        self._packages = 0
+        self._done = _BEGINS["download"]
+        self.packages = 0
 
     def stage(self, stage: Stage, detail: str) -> None:
         """Report that a stage of the build begins."""
         self._report(BuildProgress(self._image, stage, _BEGINS[stage], TOTAL, detail))
 
+    def resolving(self, line: str) -> None:
+        """Report a download of pip's, which resolves by the files themselves."""
+        if line.startswith(_OF_PIP) or _DOWNLOADING.match(line):
+            self.stage("resolve", re.sub(r"https?://\S*/", "", line.strip()))
+
     def line(self, line: str) -> None:
-        """Parse one line of uv's output; lines without progress are ignored."""
+        """Parse one line of the output; lines without progress are ignored."""
         if match := _RESOLVED.match(line):
-            self._packages = int(match[1])
-            self.stage("download", f"{self._packages} packages")
+            self.packages = int(match[1])
+            self.stage("download", f"{self.packages} packages")
         elif match := _DOWNLOADING.match(line):
             self._sizes[match[1]] = float(match[2]) * _MIB.get(match[3], 0.0)
             self._left.add(match[1])
@@ -167,18 +175,22 @@ class ProgressReader:
         elif match := _DOWNLOADED.match(line):
             self._left.discard(match[1])
             self._downloads()
+        elif line.startswith(_OF_PIP):
+            self._left.clear()
         elif _PREPARED.match(line):
-            self.stage("install", f"{self._packages} packages")
+            self.stage("install", f"{self.packages} packages")
 
     def _downloads(self) -> None:
         total = sum(self._sizes.values())
         # The floor of one keeps the bar moving where uv gives no sizes; the cap, where it begins another late.
         got = total - sum(self._sizes[name] for name in self._left)
         begin, end = _BEGINS["download"], _BEGINS["install"]
-        done = begin + int((end - begin) * got / total) if total else begin
+        self._done = max(self._done, begin + int((end - begin) * got / total) if total else begin)
         largest_first = sorted(self._left, key=lambda name: -self._sizes[name])
         waiting_for = ", ".join(f"{name} ({self._sizes[name]:.0f} MiB)" for name in largest_first)
-        self._report(BuildProgress(self._image, "download", done, TOTAL, waiting_for or f"{self._packages} packages"))
+        self._report(
+            BuildProgress(self._image, "download", self._done, TOTAL, waiting_for or f"{self.packages} packages")
+        )
 
 
 _SHOWN_LINES = 12
@@ -199,6 +211,11 @@ _ADVICE: tuple[tuple[str, bool, str], ...] = (
         r"network connectivity is disabled|network was disabled",
         True,
         "uv is set to stay offline (UV_OFFLINE, --offline), and its cache lacks what the image needs.",
+    ),
+    (
+        r"failed to install cpython",
+        True,
+        "uv's downloads of Python, on GitHub, can't be reached{proxy}. UV_PYTHON_INSTALL_MIRROR names another place.",
     ),
     (
         r"dns error|error sending request|client error|failed to fetch|connection re|timed out|tls|certificate",

@@ -1,18 +1,18 @@
 """Start of a program that sees the container's mounts: a mount namespace of its own, which no root is needed for.
 
-Run as `python -I -S mounting.py PLAN PROGRAM [ARGUMENT...]`; it becomes the program, as the same process. PLAN is JSON:
+Run as `python -I -S mounting.py PLAN PROGRAM [ARGUMENT...]`; it becomes the program, as the same process. PLAN is a
+dictionary as hexadecimal digits of `marshal`, since importing `json` and `signal` would take 10 of 25 ms of CPU time:
 `mounts` (path inside, path of this machine, whether read-only), `scratch` (an empty folder), `folder` (where the
 program runs), `variables` (those that this interpreter must not have), and `status`, a descriptor that gets the error
-if there is one, and ends with the start. Standard library only, as little of it as possible.
+if there is one, and ends with the start.
 
 A mount needs a place. One that is missing is made where the user may; in `/`, `/dev` and where the user may not, the
 folder is first replaced, for this process alone, by one in memory with all that the folder had, each bound in turn.
 """
 
 import ctypes
-import json
+import marshal
 import os
-import signal
 import sys
 
 NEWNS, NEWUSER = 0x00020000, 0x10000000
@@ -20,6 +20,7 @@ RDONLY, REMOUNT, BIND, MOVE, REC, UNBINDABLE, SLAVE = 1, 32, 4096, 8192, 16384, 
 KEPT_FLAGS = 2 | 4 | 8 | 1024 | 2048  # nosuid, nodev, noexec, noatime, nodiratime
 DETACH = 2
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+SIGPIPE, SIGXFSZ = 13, 25
 NEVER_WRITTEN = ("/", "/dev")
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -137,7 +138,7 @@ def _make(path: str, *, is_folder: bool) -> None:
 
 def main() -> None:
     """Enter the namespace, mount, and become the program; else say why not and exit with 127."""
-    plan, program = json.loads(sys.argv[1]), sys.argv[2:]
+    plan, program = marshal.loads(bytes.fromhex(sys.argv[1])), sys.argv[2:]  # noqa: S302 - the kubelet's own
     what = "mount"
     os.set_inheritable(plan["status"], False)
     try:
@@ -147,12 +148,12 @@ def main() -> None:
         os.chdir(plan["folder"])
         os.environ.pop("LC_CTYPE", None)  # which this interpreter sets where LANG is C
         os.environ.update(plan["variables"])
-        for number in signal.SIGPIPE, signal.SIGXFSZ:  # which this interpreter ignores
-            signal.signal(number, signal.SIG_DFL)
+        for number in SIGPIPE, SIGXFSZ:  # which this interpreter ignores
+            LIBC.signal(number, None)
         os.execvp(program[0], program)  # noqa: S606
     except OSError as error:
         path = str(error.filename or "") if what == "mount" else ""
-        os.write(plan["status"], json.dumps([what, error.errno, path]).encode())
+        os.write(plan["status"], marshal.dumps([what, error.errno, path]))
         os._exit(127)
 
 

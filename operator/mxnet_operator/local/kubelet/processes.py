@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
-import json
+import marshal
 import os
 import signal
 import subprocess
@@ -287,13 +287,13 @@ def _with_mounts(
     status: int,
 ) -> list[str]:
     plan = {
-        "mounts": mounts,
+        "mounts": [tuple(each) for each in mounts],
         "scratch": str(scratch),
         "folder": str(folder),
-        "variables": variables,
+        "variables": dict(variables),
         "status": status,
     }
-    return [sys.executable, "-I", "-S", mounting.__file__, json.dumps(plan), *argv]
+    return [sys.executable, "-I", "-S", mounting.__file__, marshal.dumps(plan).hex(), *argv]
 
 
 def _why_no_mounts() -> str:
@@ -343,7 +343,7 @@ def _raise_failure(status: bytes) -> None:
     """
     if not status:
         return
-    what, number, path = json.loads(status)
+    what, number, path = marshal.loads(status)  # noqa: S302 - from `mounting`
     if what == "mount":
         raise MountFailedError(f"{path}: {os.strerror(number).lower()}")
     raise OSError(number, os.strerror(number))

@@ -1,0 +1,150 @@
+"""What a setup.py, setup.cfg or pyproject.toml beside a script asks for; read without running it."""
+
+import ast
+import configparser
+import contextlib
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from mxnet_operator.cli.running.given_command import OF_A_DAY, given_command, is_given
+from mxnet_operator.cli.running.images import image_store
+from mxnet_operator.cli.running.proposed_day import runnable_day
+from mxnet_operator.cli.running.script import Script
+from mxnet_operator.local.images.day import PYTHONS, DayImage, MXNetRequirement, Wanted, choose
+from mxnet_operator.local.images.environment import installed_interpreter
+from mxnet_operator.local.images.requirements import Requirements, read_plain
+from mxnet_operator.local.images.uv_process import ImageError
+
+_TODAY: Final = DayImage("1.9.1", "3.11", date.max)
+"""What the image has whose environment nobody chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupFile:
+    """Versions of Python and requirement lines of a project; `python` is empty for any."""
+
+    name: str
+    python: str
+    requirements: tuple[str, ...]
+
+
+def read_setup_file(folder: Path) -> SetupFile | None:
+    """Return what the first of the files in a folder asks for; None where none of them asks for anything readable."""
+    for name, read in _READERS.items():
+        with contextlib.suppress(OSError, ValueError, SyntaxError, configparser.Error):
+            python, lines = read((folder / name).read_text("utf-8"))
+            lines = lines.splitlines() if isinstance(lines, str) else lines if isinstance(lines, list | tuple) else ()
+            asked = tuple(each.strip() for each in lines if isinstance(each, str) and each.strip())
+            if asked or python:
+                return SetupFile(name, python if isinstance(python, str) else "", asked)
+    return None
+
+
+def _setup_py(text: str) -> tuple[Any, Any]:
+    tree = ast.parse(text)
+    named = {
+        target.id: each.value
+        for each in tree.body
+        if isinstance(each, ast.Assign)
+        for target in each.targets
+        if isinstance(target, ast.Name)
+    }
+    calls = (each for each in ast.walk(tree) if isinstance(each, ast.Call))
+    given = {
+        word.arg: word.value for each in calls if ast.unparse(each.func).endswith("setup") for word in each.keywords
+    }
+
+    def value(keyword: str) -> Any:
+        node = given.get(keyword)
+        with contextlib.suppress(ValueError):  # computed: only running it says what it is
+            return ast.literal_eval(named.get(node.id, node) if isinstance(node, ast.Name) else node or "''")
+        return ""
+
+    return value("python_requires"), value("install_requires")
+
+
+def _setup_cfg(text: str) -> tuple[Any, Any]:
+    found = configparser.ConfigParser(interpolation=None)
+    found.read_string(text)
+    return found.get("options", "python_requires", fallback=""), found.get("options", "install_requires", fallback="")
+
+
+def _pyproject(text: str) -> tuple[Any, Any]:
+    project = tomllib.loads(text).get("project", {})
+    return project.get("requires-python"), project.get("dependencies")
+
+
+_READERS: Final[dict[str, Callable[[str], tuple[Any, Any]]]] = {
+    "setup.py": _setup_py,
+    "setup.cfg": _setup_cfg,
+    "pyproject.toml": _pyproject,
+}
+
+
+def other_environment(script: Script, packages: Sequence[str]) -> str:
+    """Return a warning where the project of a script asks for another Python or MXNet than its image has.
+
+    It has the whole command. Empty where the image fits, where no image does, or the user chose the environment.
+    """
+    found = next(filter(None, map(read_setup_file, script.search_folders)), None)
+    own = script.folder / "requirements.txt"
+    with contextlib.suppress(ImageError, InvalidSpecifier), image_store() as store:
+        given = (read_plain(own) or Requirements()) + Requirements.parse(packages, "--pip")
+        if found is None or is_given(*OF_A_DAY) or (own.exists() and read_plain(own) is None):
+            return ""
+        pythons = SpecifierSet(found.python)
+        pins = (MXNetRequirement.parse(each) for each in found.requirements)
+        pin = None if given.mxnet else next(filter(None, pins), None)
+        has = DayImage.parse(store.choose_base(script.folder, packages)[0]) or _TODAY
+        lacks = [
+            *([] if _allows(pythons, has.python) else [f"Python {found.python}"]),
+            *([pin.text] if pin is not None and not pin.matches(has.mxnet) else []),
+        ]
+        days = dict.fromkeys((runnable_day(script.folder), None))
+        for day, python in product(days, (None, *reversed(PYTHONS))) if lacks else ():
+            if day is None and python is None and pin is None:
+                continue
+            with contextlib.suppress(ImageError):
+                image = choose(Wanted(day, python), pin or given.mxnet, lambda each: bool(installed_interpreter(each)))
+                if _allows(pythons, image.python):
+                    options = (("--as-of", str(day)) if day else ()) + (("--python", python) if python else ())
+                    pip = [word for each in _to_add(found, given, image) for word in ("--pip", each)]
+                    return (
+                        f"{found.name} asks for {' and '.join(lacks)}, and the image has MXNet {has.mxnet} and Python"
+                        f" {has.python}: {given_command(*options, *pip)}"
+                    )
+    return ""
+
+
+def _allows(pythons: SpecifierSet, python: str) -> bool:
+    """Whether any patch release of a Python fulfils the specifiers."""
+    return pythons.contains(python) or pythons.contains(f"{python}.99")
+
+
+def _to_add(found: SetupFile, given: Requirements, image: DayImage) -> Iterator[str]:
+    """Yield the requirements of a project that neither the image nor the user's requirements fulfil."""
+    there = {_project(line) for line, _ in given.lines}
+    in_image = {"numpy", *map(_project, image.requirements)}
+    for line in found.requirements:
+        with contextlib.suppress(InvalidRequirement):
+            asked = Requirement(line)
+            is_mxnet = MXNetRequirement.parse(line) is not None
+            is_meant = asked.marker is None or asked.marker.evaluate({"python_version": image.python})
+            if asked.url or not is_meant or (given.mxnet if is_mxnet else canonicalize_name(asked.name) in there):
+                continue
+            if asked.specifier or canonicalize_name(asked.name) not in in_image:
+                yield line.partition(";")[0].strip()
+
+
+def _project(line: str) -> str:
+    return canonicalize_name(re.split(r"[^\w.-]", line, maxsplit=1)[0])
