@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -57,46 +57,21 @@ class JobTemplate:
     allow_unknown_fields: bool | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class CheckedJob:
-    """Job of a template, as far as the template knows it.
+    """Job of an `MXJobStep` or `MXJobRunner`, as far as the template knows it; another manifest may take its place."""
 
-    Args:
-        template: the template's name.
-        spec: the job in a few words, or what is merged over the manifest, or None.
-        manifest: the whole job, or None; or `data(...)` of an input that has it.
-        prefix: what its name begins with; None: the template's name.
-        deadline: seconds for which it may be active, where the manifest doesn't say.
-        timeout: of the template; a job that may be active for longer than that is of no use to it.
-        delete_with_workflow: whether the controller deletes it when the workflow ends; or text, "true" or "false".
-        inputs: the template's.
-        allow_unknown_fields: whether fields that this release doesn't know are taken.
-    """
-
-    template: str
-    spec: MXJobSpec | None
-    manifest: Any
-    prefix: str | None
-    deadline: timedelta | int | Value
-    timeout: str | None
-    delete_with_workflow: bool | Value
-    inputs: Any
-    allow_unknown_fields: bool = False
-
-    @classmethod
-    def of(cls, template: Any) -> "CheckedJob":
-        """Return what an `MXJobStep` or `MXJobRunner` says of its job, by fields of the same names."""
-        return cls(
-            template=template.name or "",
-            spec=template.spec,
-            manifest=template.manifest,
-            prefix=template.prefix,
-            deadline=DEADLINE if template.deadline is None else template.deadline,
-            timeout=template.timeout,
-            delete_with_workflow=template.delete_with_workflow is None or template.delete_with_workflow,
-            inputs=template.inputs,
-            allow_unknown_fields=bool(template.allow_unknown_fields),
-        )
+    def __init__(self, step: Any, *, manifest: Mapping[str, Any] | None = None, prefix: str | None = None) -> None:
+        """Read the template's fields."""
+        self.template: str = step.name or ""
+        self.spec: MXJobSpec | None = step.spec
+        self.manifest: Any = step.manifest if manifest is None else manifest
+        self.prefix: str = prefix or step.prefix or self.template
+        self.deadline: timedelta | int | Value = DEADLINE if step.deadline is None else step.deadline
+        self.timeout: str | None = step.timeout
+        self.delete_with_workflow: bool | Value = step.delete_with_workflow is None or step.delete_with_workflow
+        self.inputs = step.inputs
+        self.allow_unknown_fields = bool(step.allow_unknown_fields)
+        self._step = step
 
     def given(self) -> dict[str, Any]:
         """Return the manifest without what ties it to its workflow.
@@ -104,7 +79,7 @@ class CheckedJob:
         Raises:
             ValueError, TypeError: what Argo or the API server would reject only once the workflow runs.
         """
-        check_prefix(self._prefix)
+        check_prefix(self.prefix)
         given = self._given()
         spec = given["spec"] = dict(given.get("spec") or {})
         policy = spec["runPolicy"] = dict(spec.get("runPolicy") or {})
@@ -137,7 +112,7 @@ class CheckedJob:
         """
         if not isinstance(self.manifest, Value):
             return None
-        check_prefix(self._prefix)
+        check_prefix(self.prefix)
         if self.spec is not None:
             raise ValueError(f"{self.template}: spec: an input has the whole manifest, which nothing is merged over")
         asked = self.delete_with_workflow
@@ -148,7 +123,7 @@ class CheckedJob:
         used = {name for each in values for name in each.parameters}
         if missing := sorted(used - set(parameters(self.inputs))):
             raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
-        return whole_job(self.manifest, prefix=self._prefix, deadline=deadline, asked=asked)
+        return whole_job(self.manifest, prefix=self.prefix, deadline=deadline, asked=asked)
 
     def _check_whole(self, manifest: Value, arguments: Mapping[str, str]) -> None:
         (name,) = manifest.parameters
@@ -179,12 +154,12 @@ class CheckedJob:
             raise ValueError(f"{self.template}: input {name}: it is of the format {written.name}, but {NEEDS_V1}")
         taken = {key: _without_nulls(each) for key, each in metadata.items() if key in _TAKEN}
         others = {key: each for key, each in arguments.items() if key != name}
-        checked = replace(self, manifest={**job, "metadata": taken}, prefix=prefix or self.prefix)
+        checked = CheckedJob(self._step, manifest={**job, "metadata": taken}, prefix=prefix)
         checked._sample(checked.given(), others)
 
     def text(self, given: Mapping[str, Any]) -> str:
         """Return the whole manifest as YAML with Argo's tags in it."""
-        return render(job_manifest(given, job_name(self._prefix)))
+        return render(job_manifest(given, job_name(self.prefix)))
 
     def _deadline(self) -> int | Value:
         try:
@@ -199,10 +174,6 @@ class CheckedJob:
         if type(given) is int:
             return given if limit is None else min(given, limit)
         raise ValueError(f"{self.template}: deadline: must be seconds, a whole number or a timedelta, is {given!r}")
-
-    @property
-    def _prefix(self) -> str:
-        return self.prefix or self.template
 
     def _given(self) -> dict[str, Any]:
         if self.spec is None and self.manifest is None:
@@ -264,7 +235,7 @@ class CheckedJob:
             filled = sampled(given, texts, arguments)
             metadata = dict(filled.get("metadata") or {})
             labels = metadata.pop("labels", None)
-            sample = job_manifest({**filled, "metadata": metadata}, example_name(self._prefix))
+            sample = job_manifest({**filled, "metadata": metadata}, example_name(self.prefix))
         except ValueError as error:
             raise ValueError(f"{self.template}: {error}") from error
         del sample["metadata"]["ownerReferences"]

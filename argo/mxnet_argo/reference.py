@@ -46,7 +46,7 @@ class _Entry:
 def _entry(name: str) -> _Entry:
     # In a context of its own: Hera would add the parts to a `with workflow:` around the call.
     workflow = Context().run(CATALOG[name])
-    jobs = (CheckedJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
+    jobs = (CheckedJob(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
     (entry,) = (each for each in workflow.templates if getattr(each, "name", None) == workflow.entrypoint)
     # Not the workflow's arguments: on-failure is for its exit handler, which a reference leaves out.
     inputs, outputs = (parameters(getattr(entry, each, None)) for each in ("inputs", "outputs"))

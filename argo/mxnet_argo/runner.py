@@ -98,7 +98,7 @@ class MXJobRunner(JobTemplate, Container):
         )
 
     def _manifest(self) -> str:
-        job = CheckedJob.of(self)
+        job = CheckedJob(self)
         whole = job.whole()
         return job.text(job.given()) if whole is None else whole
 

@@ -122,7 +122,7 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
 
     def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
-        job = CheckedJob.of(self)
+        job = CheckedJob(self)
         if (whole := job.whole()) is not None:
             return whole
         given = job.given()

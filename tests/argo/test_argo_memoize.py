@@ -44,17 +44,21 @@ async def allowed(argo):
         await argo.api.delete(f"{RBAC}/roles/memoizes")
 
 
-async def ended(argo, manifest):
+async def ended(argo, manifest, *, kills_poller=False):
     """The run when it is over, and its job, which succeeds."""
     name = await argo.submit(manifest)
     job = await argo.job(name)
+    if kills_poller:
+        first = await argo.poller(name)
+        argo.kill(first)
+        await argo.poller(name, other_than=first)
     await argo.end(job, message="0.5")
     return await argo.finished(name), job
 
 
 async def test_a_second_run_of_a_memoized_step_has_the_outputs_of_the_first_and_no_job(argo):
     async with allowed(argo):
-        first, job = await ended(argo, memoized("step", "remembers"))
+        first, job = await ended(argo, memoized("step", "remembers"), kills_poller=True)
         again = await argo.finished(await argo.submit(memoized("step", "remembers")))
     for run in (first, again):
         assert run["status"]["phase"] == "Succeeded"

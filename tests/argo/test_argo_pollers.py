@@ -90,6 +90,24 @@ async def test_our_controller_completes_a_killed_pollers_result_where_argos_does
 
 
 @pytest.mark.exhaustive
+async def test_the_progress_of_a_training_is_that_of_its_step_and_its_workflow(argo):
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    await argo.poller(name)
+    training = {"epoch": 2, "epochs": 6, "progressPercentage": 33}
+    path = f"{argo.path('mxjobs', job['metadata']['name'])}/status"
+    (await argo.api.merge(path, {"status": {"training": training}})).ok()
+
+    def reported(found):
+        status = found[name].get("status", {})
+        pods = [node["progress"] for node in status.get("nodes", {}).values() if node["type"] == "Pod"]
+        return pods == ["2/6"] and status["progress"] == "2/6"
+
+    await argo.until("workflows", reported)
+    await succeeds_with(argo, name, job)
+
+
+@pytest.mark.exhaustive
 async def test_a_poller_whose_pod_is_deleted_finds_its_job_again(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)

@@ -1,7 +1,10 @@
 """What a job wrote, on a cluster: `mxjob` copies it from a pod or a claim, and the dashboard shows the logs."""
 
+import base64
+import io
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -61,11 +64,20 @@ def test_output_brings_each_replicas_folder_of_the_claim_home_and_cp_what_else_i
     assert not {each for each in names if "-files-" in each}
 
 
-def test_cp_reads_from_a_pod_that_runs(world, mxjob, tmp_path):
-    worker = submitted(
-        gang(command=["sh", "-c", f"mkdir /w; cd /w; echo half > model; mkdir d; echo d > d/e; {SERVE[2]}"])
+def hostile_tar():
+    """A shell command that has `tar` write an archive which leads out of where it is unpacked."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as made:
+        made.addfile(tarfile.TarInfo("model/../../evil"))
+    text = base64.b64encode(archive.getvalue()).decode()
+    return f"rm /bin/tar; echo '#!/bin/sh\necho {text} | base64 -d | gunzip' > /bin/tar; chmod +x /bin/tar"
+
+
+def test_cp_reads_from_a_pod_that_runs_and_takes_nothing_from_a_hostile_one(world, mxjob, tmp_path):
+    files = (
+        f"mkdir /w; cd /w; echo half > model; mkdir d; echo d > d/e; [ $DMLC_WORKER_ID = 0 ] && {{ {hostile_tar()}; }}"
     )
-    world.create(worker)
+    world.create(submitted(gang(command=["sh", "-c", f"{files}; {SERVE[2]}"])))
     world.state("gang", "Running")
     path = "gang/worker-1:/w/model"
 
@@ -76,8 +88,12 @@ def test_cp_reads_from_a_pod_that_runs(world, mxjob, tmp_path):
     again = mxjob("cp", path, tmp_path)
     assert again.returncode == 1
     assert "exists, and nothing is overwritten" in again.stderr
-    assert mxjob("cp", "gang/worker-0:/w/d", tmp_path / "new").returncode == 0
+    assert mxjob("cp", "gang/worker-1:/w/d", tmp_path / "new").returncode == 0
     assert (tmp_path / "new/e").read_text() == "d\n"
+    hostile = mxjob("cp", "gang/worker-0:/w/model", tmp_path / "new/deep")
+    assert hostile.returncode == 1
+    assert "gang-worker-0: 'model/../../evil' would be extracted to" in hostile.stderr
+    assert {path.name for path in tmp_path.rglob("*")} == {"model", "new", "e"}
 
 
 def test_the_dashboard_shows_the_jobs_of_a_cluster_and_the_log_of_a_replica(world):

@@ -7,7 +7,7 @@ or as one error with its place; in a time and a memory that grow with the text, 
 import codecs
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 from yaml.composer import Composer
@@ -38,6 +38,14 @@ class ManifestError(ValueError):
         self.problem = problem
         self.line = line
         self.column = column
+
+
+class Comment(NamedTuple):
+    """Comment of a text; `line` counts from 0, `own_line` is whether no field stands on it."""
+
+    line: int
+    own_line: bool
+    text: str
 
 
 def decoded(content: bytes) -> str:
@@ -83,6 +91,14 @@ def read(text: str) -> Iterator[tuple[Any, yaml.Node]]:
     except ManifestError as error:
         hint = _hint(text, error.line)
         raise ManifestError(error.problem + hint, error.line, error.column) if hint else error from error
+
+
+def comments(text: str) -> list[Comment]:
+    """Return the comments of a text that `read` can read."""
+    loader = _Loader(text)
+    while loader.check_event():
+        loader.get_event()  # type: ignore[no-untyped-call]
+    return loader.comments
 
 
 def load(text: str) -> Any:
@@ -152,6 +168,7 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         Composer.__init__(self)
         BaseResolver.__init__(self)
         self._depth = 0
+        self.comments: list[Comment] = []
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose a node as PyYAML does; an anchor may be defined again, as YAML allows."""
@@ -177,10 +194,27 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
 
     def scan_to_next_token(self) -> None:
         """Skip what PyYAML skips, and in braces tabs: JSON may be indented by them."""
+        start = self.pointer
         super().scan_to_next_token()
         while self.flow_level and self.peek() == "\t":
             self.forward()
             super().scan_to_next_token()
+        self._keep_comments(start)
+
+    def scan_block_scalar_ignored_line(self, start_mark: Any) -> None:
+        """Skip what PyYAML skips behind `|`."""
+        start = self.pointer
+        super().scan_block_scalar_ignored_line(start_mark)
+        self._keep_comments(start)
+
+    def _keep_comments(self, start: int) -> None:
+        skipped = self.buffer[start : self.pointer]
+        line = self.line - skipped.count("\n")
+        for number, each in enumerate(skipped.split("\n") if "#" in skipped else (), line):
+            _, mark, said = each.partition("#")
+            if mark:
+                own_line = number > line or not self.buffer[:start].rpartition("\n")[2].strip(" -")
+                self.comments.append(Comment(number, own_line, f"#{said.rstrip()}"))
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
         """Resolve a tag as PyYAML does, of unquoted scalars as kubectl does."""

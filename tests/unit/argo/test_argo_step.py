@@ -285,7 +285,7 @@ class TestManifest:
         meant = to_v1(written)["spec"]
         policy = {"activeDeadlineSeconds": 86400, **meant.get("runPolicy", {})}
         for spec, policies in ((None, policy), (MXJobSpec(backoff_limit=9), {**policy, "backoffLimit": 9})):
-            made = CheckedJob.of(step(spec=spec, manifest={**written, "metadata": {}})).given()
+            made = CheckedJob(step(spec=spec, manifest={**written, "metadata": {}})).given()
             assert (made["apiVersion"], made["kind"]) == ("kubeflow.org/v1", "MXJob")
             assert list(made["spec"]["mxReplicaSpecs"]) == list(meant["mxReplicaSpecs"])
             assert made["spec"]["runPolicy"] == policies

@@ -77,7 +77,7 @@ def lean(spec: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", SAME)
 def test_an_input_means_what_the_field_of_its_name_means(case: str) -> None:
     inputs, fields = SAME[case]
-    job = CheckedJob.of(train())
+    job = CheckedJob(train())
     made = job._sample(job.given(), {**COMMON, **inputs})
     described = to_manifest(MXJobDescription(image="a:1", command=["python", "train.py"], **fields))
     assert lean(made["spec"]) == lean(described["spec"])

@@ -190,7 +190,7 @@ def test_a_reference_and_a_run_take_the_same_and_make_the_same_job_of_it(argo: E
         )
         if not why_not_when_run(made):
             step = MXJobStep(name="mxjob", manifest=without_place(manifest), deadline=3600)
-            assert without_nulls(made)["spec"] == without_nulls(CheckedJob.of(step).given())["spec"]
+            assert without_nulls(made)["spec"] == without_nulls(CheckedJob(step).given())["spec"]
 
 
 def without_place(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,9 @@ pdb.set_trace()
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "mxnet").mkdir()
-    (tmp_path / "mxnet" / "__init__.py").write_text("import time\ndef wait_to_read():\n    time.sleep(1000)\n")
+    (tmp_path / "mxnet" / "__init__.py").write_text(
+        "import time\ndef wait_to_read(seconds=1000):\n    time.sleep(seconds)\n"
+    )
     return tmp_path
 
 
@@ -92,6 +94,7 @@ def test_one_that_waits_in_mxnet_says_in_what(folder: Path) -> None:
         pytest.param("import time\nfor _ in range(10):\n    time.sleep(0.2); print(_, flush=True)", id="writes"),
         pytest.param(FINISHED, id="has finished"),
         pytest.param(IN_PDB, id="is debugged"),
+        pytest.param("mxnet.wait_to_read(2.5)", id="waits in MXNet, and not for three seconds beyond the limit"),
     ],
 )
 def test_one_that_works_is_left_alone(folder: Path, script: str) -> None:

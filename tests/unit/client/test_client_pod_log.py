@@ -3,10 +3,14 @@
 import asyncio
 
 import pytest
+from moved_time import run_in_moved_time
+from scripted_api import scripted_api, stream
 from waiting import MOMENT
 
 from mxnet_operator.client import pod_log
-from mxnet_operator.client.pod_log import LogFollower
+from mxnet_operator.client.job_client import JobClient
+from mxnet_operator.client.pod_log import LogFollower, PodLog, log_lines
+from mxnet_operator.kube.errors import ApiUnavailable, SilentConnectionError
 
 UID, STAMP = "of-the-job", "2026-01-01T00:00:00.%09dZ "
 JOB = {"metadata": {"name": "a", "namespace": "default", "uid": UID}}
@@ -203,3 +207,48 @@ async def test_half_a_line_is_not_shown_and_a_last_line_without_an_end_is():
             await asyncio.sleep(0.01)
     assert await follower.finish()
     assert taken == ["whole\n", "without an end"]
+
+
+class Breaks:
+    """Source of a log whose streams break after a line each, and whose pod is found at every second look."""
+
+    def __init__(self):
+        self.streams = self.looks = 0
+
+    async def read_log(self, name, namespace, **options):
+        self.streams += 1
+        yield f"{STAMP % self.streams}line {self.streams}\n".encode()
+        if self.streams < 40:
+            raise ApiUnavailable("reset")
+
+    async def get_replica_pod(self, name, namespace):
+        self.looks += 1
+        if self.looks % 2:
+            raise ApiUnavailable("refused")
+        return pod(**(RUNS if self.streams < 39 else ENDED))
+
+
+def test_a_log_whose_streams_break_is_read_on_as_soon_after_the_last_as_after_the_first(monkeypatch):
+    async def read():
+        begun = asyncio.get_running_loop().time()
+        lines = [line async for line in PodLog(Breaks(), "default", "a-worker-0", "of-the-pod").follow()]
+        return lines, asyncio.get_running_loop().time() - begun
+
+    lines, seconds = run_in_moved_time(read(), monkeypatch)
+    assert lines == [f"line {number}" for number in range(1, 41)]
+    assert seconds < 60
+
+
+@pytest.mark.parametrize("reader", ["log_lines", "read_log"])
+def test_the_reading_of_a_log_that_does_not_come_fails_within_a_minute(monkeypatch, reader):
+    async def read():
+        async with scripted_api(stream(b"")) as api, api.client() as client:
+            if reader == "log_lines":
+                lines = log_lines(client, "default", "a-worker-0")
+            else:
+                lines = JobClient(client).read_log("a-worker-0", "default", since=None, tail_lines=None, follow=False)
+            async with asyncio.timeout(60):
+                with pytest.raises(SilentConnectionError):
+                    await anext(lines)
+
+    run_in_moved_time(read(), monkeypatch)

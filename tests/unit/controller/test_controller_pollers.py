@@ -43,13 +43,15 @@ class Server:
     """An API server with the pods, the result and the workflow that a test gives it; and a recorder."""
 
     def __init__(self):
-        self.pods = [dead()]
+        self.pods, self.running = [dead()], []
         self.answers = {RESULT: {"metadata": {"labels": {REPORTED: "false"}}}, WORKFLOW: {"metadata": {}, "spec": {}}}
-        self.asked, self.written, self.told = [], [], []
+        self.asked, self.queries, self.written, self.told = [], [], [], []
 
     async def get_as(self, path, as_a, params=None):
         if path == PODS:
-            assert params == QUERY
+            self.queries.append(params)
+            found = {"items": self.running} if "Running" in params["fieldSelector"] else await self.get(path)
+            return msgspec.json.decode(msgspec.json.encode(found), type=as_a)
         return msgspec.convert(await self.get(path), as_a)
 
     async def get(self, path, shape=None):
@@ -98,6 +100,7 @@ def looker():
 async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
     assert await looker.look() == CHECK_INTERVAL
     assert looker.server.written == [(RESULT, COMPLETE)]
+    assert looker.server.queries == [QUERY]
     ((name, event),) = looker.server.told
     assert (name, event.reason) == ("digits", "PollerReplaced")
     await looker.look(after=CHECK_INTERVAL)
@@ -151,6 +154,55 @@ async def test_who_may_not_complete_it_tells_the_jobs_user_what_to_do_and_asks_s
     assert (name, event.type, event.reason) == ("digits", "Warning", "PollerForbidden")
     assert "workflowtaskresults.argoproj.io is forbidden" in event.message
     assert "operator/manifests/components/argo" in event.message
+
+
+def polling(name, *containers):
+    """A pod whose manifest has a job, within the template that Argo hands to it."""
+    pod = dead(*containers)
+    template = msgspec.json.encode({"resource": {"manifest": f'kind: MXJob\nmetadata:\n  name: "{name}"\n'}}).decode()
+    pod["spec"]["initContainers"] = [{"name": "init", "env": [{"name": "ARGO_TEMPLATE", "value": template}]}]
+    return pod
+
+
+def trains(percentage, epochs=30, **fields):
+    return job(**fields) | {"status": {"training": {"progressPercentage": percentage, "epochs": epochs}}}
+
+
+async def test_progress_goes_to_the_live_poller_of_a_job_once_for_each_epoch(looker):
+    server = looker.server
+    server.pods, server.running = [], [polling("other-1"), polling("digits", "main", "wait")]
+    await looker.look(trains(3))
+    assert server.written == []
+    server.running.append(polling("digits"))
+    server.queries.clear()
+    for percentage in (3, 6, 6, 100):
+        await looker.look(trains(percentage))
+    assert server.written == [(RESULT, {"progress": "2/30"}), (RESULT, {"progress": "30/30"})]
+    assert server.queries == [{**QUERY, "fieldSelector": "status.phase=Running"}] * 2
+    looker.pollers.forget("default/digits")
+    await looker.look(trains(100))
+    assert len(server.written) == 3, "another job of the name"
+
+
+@pytest.mark.parametrize("answer", [ApiError(403, "Forbidden", "no"), ApiError(404, "NotFound", "no")])
+async def test_progress_that_can_not_be_written_costs_nothing_else(looker, answer):
+    async def refuse(path, body):
+        raise answer
+
+    server = looker.server
+    server.pods, server.running, server.patch = [], [polling("digits")], refuse
+    for _ in range(2):
+        assert await looker.look(trains(50)) == CHECK_INTERVAL
+    assert (len(server.queries), server.told) == (2, [])
+
+
+async def test_no_progress_is_written_for_an_ended_job_or_of_unknown_epochs(looker):
+    looker.server.pods, looker.server.running = [], [polling("digits")]
+    ended = job("Succeeded")
+    ended["status"]["training"] = trains(50)["status"]["training"]
+    for each in (ended, trains(50, 0), trains(None)):
+        await looker.look(each)
+    assert looker.server.written == []
 
 
 @pytest.mark.parametrize("path", [RESULT, WORKFLOW])

@@ -207,12 +207,14 @@ class Looker:
         done=(),
         command=None,
         is_removed=False,
+        deleting=(),
     ):
         """Return what is known of a job after so many seconds; None where nothing new is."""
         self.now += after
         job = make_mxjob(name).scheduler().worker(2, command=command).condition(state).obj()
         workers = [make_pod(job, "Worker", index) for index in range(2)]
         pods = [pod.succeeded() if index in done else pod.running() for index, pod in enumerate(workers)]
+        pods = [pod.deleting() if index in deleting else pod for index, pod in enumerate(pods)]
         seen = observe(job, make_pod(job, "Scheduler").running(), *pods)
         if is_removed:
             specs = {kind: spec for kind, spec in job.spec.mx_replica_specs.items() if kind != "Worker"}
@@ -281,6 +283,12 @@ async def test_a_worker_on_a_dead_node_hides_no_stall_of_the_others(looker):
     await looker.look()
     words = await looker.look(after=LOOK_EVERY)
     assert words.endswith("worker-0 waits in MXNet's wait_to_read at train.py:11, but not worker-1 (uneven batches?)")
+
+
+async def test_a_worker_that_is_being_deleted_stands_nowhere(looker):
+    await looker.look(deleting=(0,))
+    assert await looker.look(after=LOOK_EVERY, deleting=(0,)) == "stalled for 5m1s: worker-1 stands at train.py:16"
+    assert looker.server.read == ["digits-worker-1"]
 
 
 async def test_speeds_of_all_workers_are_compared_at_every_fifth_reading(looker):

@@ -108,7 +108,7 @@ def jobs_of(names: dict[str, Any]) -> list[dict[str, Any]]:
         if isinstance(value, Workflow):
             steps = [each for each in value.templates if isinstance(each, MXJobStep)]
             assert len(yaml.safe_load(value.to_yaml())["spec"]["templates"]) > len(steps)  # the exit handler's
-            of_steps = [CheckedJob.of(each) for each in steps]
+            of_steps = [CheckedJob(each) for each in steps]
             jobs += [each._sample(each.given(), {}) for each in of_steps]
     return jobs
 

@@ -1,29 +1,124 @@
-"""YAML with comments above the fields that a conversion changed."""
+"""YAML with the comments that its source had, and comments above the fields that a conversion changed."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import yaml
 
-from mxnet_operator.api.conversion import Remark
-from mxnet_operator.api.manifest_text import Dumper, dump
-from mxnet_operator.cli.manifests import line_of
+from mxnet_operator.api import names
+from mxnet_operator.api.conversion import Conversion
+from mxnet_operator.api.formats.format import Path
+from mxnet_operator.api.manifest_text import Comment, Dumper, dump
+from mxnet_operator.cli.manifests import Document
 
 
-def commented_yaml(content: Any, remarks: Iterable[Remark]) -> str:
-    """Write the content in block style, each remark as a comment above its field, without a final newline."""
+class _Entry(NamedTuple):
+    """Field or item of a document: where it begins, and its value."""
+
+    path: Path
+    line: int
+    value: yaml.Node
+
+
+def commented_yaml(document: Document, conversion: Conversion | None, comments: Iterable[Comment]) -> str:
+    """Write a document in block style, without a final newline, with its own comments and those on the changes.
+
+    A comment stays with its field, also where the conversion moved the field. The comment of a field that v1 lacks
+    stands above the nearest field around it, and names the field.
+    """
+    content = conversion.manifest if conversion else document.content
     text = dump(content, dumper=_Dumper, width=120)
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    lines = text.rstrip("\n").split("\n")
+    written = {each.path: each for each in _entries(root)}
     above: dict[int, list[str]] = defaultdict(list)
-    for remark in remarks:
-        above[line_of(node, remark.path)].append(remark.text)
-    lines = []
-    for number, line in enumerate(text.rstrip("\n").split("\n")):
+    fields = list(_entries(document.node))
+    for comment in comments:
+        source = _field_of(comment, fields)
+        if source is None:
+            above[len(lines)].append(comment.text)
+            continue
+        place = _in_v1(source, document.content, content)
+        entry = _nearest(place, written)
+        if entry.path != place:
+            above[entry.line].append(f"# {'.'.join(place[len(entry.path) :])}: {comment.text.lstrip('# ')}")
+        elif comment.own_line or not _ends_with_its_line(entry):
+            above[entry.line].append(comment.text)
+        else:
+            lines[entry.line] += f"  {comment.text}"
+    for remark in conversion.remarks if conversion else ():
+        above[_nearest(remark.path, written).line].append(f"# {remark.text}")
+    commented = []
+    for number, line in enumerate(lines):
         indentation = line[: len(line) - len(line.lstrip(" "))]
-        lines += [f"{indentation}# {said}" for said in above[number]]
-        lines.append(line)
-    return "\n".join(lines)
+        commented += [f"{indentation}{said}" for said in above[number]]
+        commented.append(line)
+    return "\n".join([*commented, *above[len(lines)]])
+
+
+def last_line(document: Document) -> int:
+    """Return the line (from 0) on which the last field of a document begins."""
+    return max((each.line for each in _entries(document.node)), default=document.node.start_mark.line)
+
+
+def _entries(node: yaml.Node, path: Path = ()) -> Iterator[_Entry]:
+    """Yield the fields and items within a node, in their order."""
+    children: list[tuple[str, yaml.Node, yaml.Node]] = []
+    if isinstance(node, yaml.MappingNode):
+        children = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        children = [(str(position), item, item) for position, item in enumerate(node.value)]
+    for step, begin, value in children:
+        yield _Entry((*path, step), begin.start_mark.line, value)
+        yield from _entries(value, (*path, step))
+
+
+def _field_of(comment: Comment, fields: list[_Entry]) -> Path | None:
+    """Return the field that a comment is on: that of its line, else the next one; None after the last."""
+    if comment.own_line:
+        return next((each.path for each in fields if each.line > comment.line), None)
+    line = max((each.line for each in fields if each.line <= comment.line), default=0)
+    there = [each for each in fields if each.line == line]
+    # Of `- name: x  # why`, the field and not the item.
+    found = [each for each in there if not (each.path[-1].isdigit() and isinstance(each.value, yaml.MappingNode))]
+    return next((each.path for each in found or there), None)
+
+
+def _in_v1(path: Path, source: Any, content: Any) -> Path:
+    """Return where a field of a manifest stands in what it was converted to, if it stands there."""
+    if path[0] != "spec" or len(path) == 1 or source is content:
+        return path
+    spec = source["spec"]
+    replicas = spec.get("replicaSpecs") or spec["mxReplicaSpecs"]
+    if path[1] in {"replicaSpecs", "mxReplicaSpecs"} and len(path) > 2:
+        named = (
+            {key: key for key in replicas}
+            if isinstance(replicas, Mapping)
+            else {str(position): entry.get("mxReplicaType") or "" for position, entry in enumerate(replicas)}
+        )
+        types = {key: names.canonical_type(name) for key, name in named.items()}
+        unnamed = next((each for each in content["spec"]["mxReplicaSpecs"] if each not in types.values()), None)
+        replica_type = types.get(path[2]) or unnamed
+        path = ("spec", "mxReplicaSpecs", replica_type or path[2], *path[3:])
+        return (*path[:3], "restartPolicy") if path[3:] == ("template", "spec", "restartPolicy") else path
+    moved = {"replicaSpecs": ("mxReplicaSpecs",), "cleanupPodPolicy": ("runPolicy", "cleanPodPolicy")}
+    if path[1] in (content["spec"].get("runPolicy") or {}):
+        return ("spec", "runPolicy", *path[1:])
+    return ("spec", *moved.get(path[1], path[1:2]), *path[2:])
+
+
+def _nearest(path: Path, written: Mapping[Path, _Entry]) -> _Entry:
+    """Return the field at a path, or the nearest one around it."""
+    return next(
+        (written[path[:end]] for end in range(len(path), 0, -1) if path[:end] in written), next(iter(written.values()))
+    )
+
+
+def _ends_with_its_line(entry: _Entry) -> bool:
+    """Return whether a comment may follow a field's first line: unless its value is a text that goes on there."""
+    value = entry.value
+    return not isinstance(value, yaml.ScalarNode) or value.style == "|" or value.end_mark.line == entry.line
 
 
 class _Dumper(Dumper):

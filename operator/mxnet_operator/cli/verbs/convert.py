@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mxnet_operator.api.conversion import convert as to_v1
+from mxnet_operator.api.manifest_text import comments
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.manifests import (
     Document,
@@ -15,7 +16,7 @@ from mxnet_operator.cli.manifests import (
     read_text,
     sources_given,
 )
-from mxnet_operator.cli.output.commented_yaml import commented_yaml
+from mxnet_operator.cli.output.commented_yaml import commented_yaml, last_line
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.verbs.validate import mistakes
 
@@ -26,7 +27,7 @@ EXAMPLES = """
 
   kubectl get mxjobs.fioravanzo.org my-job -o yaml | mxjob convert -f -
 """
-_SEPARATOR = re.compile(r"^---(?=\s|$)[^\S\n]*(?:#[^\n]*)?\n?", re.MULTILINE)
+_SEPARATOR = re.compile(r"^---(?=\s|$)[^\S\n]*\n?", re.MULTILINE)
 
 _DIRECTIVE = re.compile(r"^%(YAML|TAG)\b[^\n]*$", re.MULTILINE)
 
@@ -34,8 +35,9 @@ _DIRECTIVE = re.compile(r"^%(YAML|TAG)\b[^\n]*$", re.MULTILINE)
 def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None:
     """Convert job manifests of any older API version to kubeflow.org/v1, on standard output.
 
-    A comment above each changed field says what it was. Documents that are v1 already, or that are not jobs, are
-    printed unchanged: converting twice changes nothing. If any manifest has a mistake, prints none and exits with 2.
+    A comment above each changed field says what it was, and the comments of the manifest stay. Documents that are v1
+    already, or that are not jobs, are printed unchanged: converting twice changes nothing. If any manifest has a
+    mistake, prints none and exits with 2.
     """
     printed: list[str] = []
     empty = True
@@ -82,8 +84,9 @@ def _converted(part: str, documents: list[Document]) -> Iterator[str]:
     if not any(conversions):
         yield part.strip("\n")
         return
+    left = comments(part)
     for document, conversion in zip(documents, conversions, strict=True):
-        if conversion is None:
-            yield commented_yaml(document.content, ())
-        else:
-            yield commented_yaml(conversion.manifest, conversion.remarks)
+        end = None if document is documents[-1] else last_line(document)
+        own = [each for each in left if end is None or each.line <= end]
+        left = left[len(own) :]
+        yield commented_yaml(document, conversion, own)

@@ -24,12 +24,13 @@ class WorkflowReader(JobReader):
         return observed.with_fact(WorkflowOver(why)) if why else observed
 
     async def after(self, job: MXJob) -> timedelta | None:
-        """Complete the results of dead pollers."""
+        """Complete the results of dead pollers, and report progress to live ones."""
         return await self._pollers.check(job)
 
     def forget(self, key: str) -> None:
         """Drop what was read for a deleted job."""
         self._workflows.forget(key)
+        self._pollers.forget(key)
 
 
 class Argo(Integration):

@@ -1,13 +1,17 @@
-"""Argo pods that poll for jobs: a killed one can't complete its WorkflowTaskResult, so the controller does.
+"""Argo pods that poll for jobs: the controller completes the WorkflowTaskResult of a killed one, and adds progress.
 
 Argo 4.0.0 to 4.1.2 starts no other poller before the killed one's WorkflowTaskResult says that it is complete, which
 nothing of Argo's ever writes for a resource template (`docs/argo.md`, a killed poller). A pod that has ended can't
 write to it any more, so any client that sees its end may.
+
+Of a running one, only the field `progress` is written, which Argo's executor leaves to others in a resource template.
 """
 
 import logging
 from datetime import timedelta
 from typing import Final
+
+import msgspec
 
 from mxnet_operator.api.conditions import is_terminal
 from mxnet_operator.api.types import MXJob, ObjectMeta
@@ -46,7 +50,7 @@ class _Pod(Shape, frozen=True):
 
 
 class _Pods(Shape, frozen=True):
-    items: list[_Pod]
+    items: list[msgspec.Raw]
 
 
 class _TaskResult(Shape, frozen=True):
@@ -61,16 +65,23 @@ class Pollers:
         self._client, self._record, self._clock = around.client, around.record, around.clock
         self._workflows = workflows
         self._again: dict[tuple[str, str], float] = {}
+        self._reported: dict[str, str] = {}
+        """Progress by the key of its job."""
+
+    def forget(self, key: str) -> None:
+        """Drop what was reported for a deleted job."""
+        self._reported.pop(key, None)
 
     async def check(self, job: MXJob) -> timedelta | None:
         """Complete the results of the dead pollers of the job's workflow; return when to check again, or None.
 
-        No error here keeps the job from being reconciled: it is tried again.
+        No error here keeps the job from being reconciled: it is tried again. Progress waits for the next epoch.
         """
         name = (job.metadata.labels or {}).get(WORKFLOW_LABEL)
         if not name:
             return None
         key = (job.metadata.namespace, name)
+        await self._report_progress(job, key)
         now = self._clock()
         if (again := self._again.get(key)) is not None and now < again:
             return timedelta(seconds=again - now)
@@ -81,7 +92,7 @@ class Pollers:
         try:
             if is_terminal(job.status) and await self._workflows.is_over(job.metadata.namespace, name):
                 return None
-            for pod in await self._dead(key):
+            for pod in await self._pods(key, "Failed"):
                 await self._complete(job.metadata, pod)
         except WriteFencedError:
             raise
@@ -92,17 +103,41 @@ class Pollers:
         self._again[key] = now + wait.total_seconds()
         return wait
 
-    async def _dead(self, key: tuple[str, str]) -> list[_Pod]:
-        """Return failed pods of a workflow that Argo isn't done with, without a container to report the failure."""
-        namespace, name = key
+    async def _report_progress(self, job: MXJob, workflow: tuple[str, str]) -> None:
+        """Write the epochs of a running job that have ended, of all, into the result of its poller."""
+        training = job.status.training
+        if is_terminal(job.status) or training is None or not training.epochs or training.progress_percentage is None:
+            return
+        progress = f"{-(-training.progress_percentage * training.epochs // 100)}/{training.epochs}"
+        if self._reported.get(job.metadata.key) == progress:
+            return
+        self._reported[job.metadata.key] = progress
+        try:
+            for pod in await self._pods(workflow, "Running", job.metadata.name):
+                node = (pod.metadata.annotations or {})[NODE_ANNOTATION]
+                await self._client.patch(
+                    WORKFLOW_TASK_RESULTS.path(job.metadata.namespace, node), {"progress": progress}
+                )
+        except WriteFencedError:
+            raise
+        except KubeError as error:
+            log.debug("the progress of job %s: %s", job.metadata.key, error)
+
+    async def _pods(self, workflow: tuple[str, str], phase: str, job: str = "") -> list[_Pod]:
+        """Return the pods of a workflow that Argo isn't done with, and that write no result besides that of `main`.
+
+        Only those that have the job's name in their manifest poll for it.
+        """
+        namespace, name = workflow
         query = {
             "labelSelector": f"{WORKFLOW_LABEL}={name},{COMPLETED_LABEL}=false",
-            "fieldSelector": "status.phase=Failed",
+            "fieldSelector": f"status.phase={phase}",
         }
         found = await self._client.get_as(PODS.path(namespace), _Pods, query)
+        pods = [msgspec.json.decode(each, type=_Pod) for each in found.items if job.encode() in bytes(each)]
         return [
             pod
-            for pod in found.items
+            for pod in pods
             if NODE_ANNOTATION in (pod.metadata.annotations or {})
             and not _COMPLETES_BY_ITSELF & {each.name for each in pod.spec.containers or ()}
         ]
