@@ -100,7 +100,7 @@ class MXNetJobOperator(FinalManifestMixin):
         return "" if self._job is None else self._job.memory.page
 
     def execute(self, context: "Context") -> dict[str, Any]:
-        """Create the job, or find the one of an earlier try, wait for it, and return what it came to.
+        """Create the job, or find the one of an earlier try, wait for it, and return its result.
 
         Raises:
             MXNetManifestError: the manifest has mistakes, or the API server rejects the job for good.

@@ -194,7 +194,25 @@ def test_openlineage_s_parent_run_is_a_variable_of_the_pods_unless_it_is_off_or_
 
     assert variables() == [{"OPENLINEAGE_PARENT_ID": "ns/t/run", "OPENLINEAGE_ROOT_PARENT_ID": "r"}] * 3
     assert variables(env={"OPENLINEAGE_PARENT_ID": "own"})[0]["OPENLINEAGE_PARENT_ID"] == "own"
-    macros.lineage_parent_id = lambda _: 1 / 0  # no job is lost over it
-    assert variables() == [{}] * 3
     off.append(True)
     assert variables() == [{}] * 3
+    off.clear()
+    macros.lineage_parent_id = lambda _: 1 / 0  # no job is lost over it
+    assert variables() == [{}] * 3
+
+
+ODD_TEMPLATES = [
+    {"spec": {"containers": 7}},
+    {"spec": {"containers": [{"name": "mxnet", "env": 7}]}},
+    {"spec": {"containers": [7, {"name": "mxnet", "env": [7, {"name": []}]}]}},
+    {"spec": 7},
+    {},
+]
+
+
+@pytest.mark.parametrize("template", ODD_TEMPLATES, ids=str)
+def test_variables_are_set_in_no_container_that_is_malformed(template):
+    job = {"spec": {"mxReplicaSpecs": {"Worker": {"template": template}}}}
+    manifest.add_environment(job, {})
+    assert job == {"spec": {"mxReplicaSpecs": {"Worker": {"template": template}}}}
+    manifest.add_environment(job, {"A": "1"})

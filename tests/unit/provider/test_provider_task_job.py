@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from kubernetes.client import Configuration
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from mxnet_operator.api import names
 from mxnet_operator.kube.client import Client
@@ -72,6 +72,13 @@ def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(acti
     assert hook.did == [asked]
 
 
+def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
+    hook = Hook()
+    with pytest.raises(MXNetJobError, match="try 2 of its task waits for it now"):
+        task(hook, EndOptions())._end.replace(running(holder.token_of_try(2, "0192-3")), REF)
+    assert hook.did == []
+
+
 BY_A_USER = [*OVER, ABSENT, "restarting"]
 STAYS = ["None", "scheduled", "queued", "running", "up_for_retry", "deferred", "nobody knows"]
 
@@ -106,6 +113,21 @@ def test_a_worker_whose_airflow_does_not_answer_leaves_its_job(monkeypatch: pyte
     with lock:
         task(hook, EndOptions()).worker_ends()
         assert hook.did == []
+
+
+def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_answered_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hook = Hook()
+    made = task(hook, EndOptions())
+    made._end._holds = holder.held_by_try(BEFORE)
+    with monkeypatch.context() as away:
+        away.setattr(hook, "end_job", lambda *_, **__: (_ for _ in ()).throw(ApiUnavailable("away")))
+        made.kill("its task was interrupted")
+    assert hook.did == []
+    made.kill("its task was interrupted")
+    made.kill("its task was interrupted")
+    assert hook.did == ["Deletion"]
 
 
 def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
@@ -187,6 +209,12 @@ class Cluster(Hook):
         super().__init__()
         self.jobs = {job["metadata"]["name"]: job for job in jobs}
         self.record = None if record is None else to_builtins(record)
+        self.holders: list[str] = []
+        """Tokens that were written into jobs."""
+
+    def set(self, key: str, value: Any) -> None:
+        super().set(key, value)
+        self.record = value
 
     def get(self, _key: str) -> Any:
         return self.record
@@ -200,11 +228,13 @@ class Cluster(Hook):
     def may_patch(self, _ref: JobRef) -> bool:
         return True
 
-    def patch_job(self, _ref: JobRef, _patch: Any) -> bool:
+    def patch_job(self, _ref: JobRef, patch: Any) -> bool:
+        self.holders.append(patch["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return True
 
     def create_job(self, manifest: dict[str, Any], _plural: str) -> dict[str, Any]:
         self.did.append("create")
+        self.holders.append(manifest["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return {**manifest, "metadata": {**manifest["metadata"], "uid": "new"}}
 
     def end_job(self, ref: JobRef, decide: Any, **_options: Any) -> Any:
@@ -266,6 +296,25 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
 
 def record_of(job: dict[str, Any], retries: int) -> Record:
     return Record(ref=JobRef.of(job), token="k", generation=2, retries=retries, last_try=1, phase="submitted")
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["found", "created"])
+def test_a_try_writes_its_token_into_the_job_that_it_waits_for_and_notes_that_the_job_is_its_own(found: bool) -> None:
+    job = left("old", "Running")
+    before = structs.replace(record_of(job, 2), redeferrals=3, waits_in="trigger")
+    cluster = Cluster(*[job] * found, record=before)
+    name = begin(cluster, stores=True, retries=2)["metadata"]["name"]
+    assert (name, cluster.holders) == ("old" if found else "new", [holder.token_of_try(2, "0192-2")])
+    kept = cluster.record
+    assert kept is not None
+    assert {key: kept[key] for key in ("phase", "last_try", "redeferrals", "waits_in")} == {
+        "phase": "submitted",
+        "last_try": 2,
+        "redeferrals": 0,
+        "waits_in": "worker",
+    }
+    assert f"name: {name}" in kept["manifest"]
+    assert (kept["reattached_at"] is not None) is found
 
 
 @pytest.mark.parametrize("stores", [True, False], ids=["3.3", "before 3.3"])
