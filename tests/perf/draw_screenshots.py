@@ -22,7 +22,7 @@ def main() -> None:
         Path(folder, "train.py").write_text("net = {}\nprint(net['fc1_weight'])\n")
         run(cluster, Path(folder), "--name", "typo", "train.py")
         with browser_page(scale=1.5) as page:
-            page.set_viewport_size({"width": 1200, "height": 810})
+            page.set_viewport_size({"width": 1200, "height": 640})
             page.goto(report.as_uri())
             page.screenshot(path=IMAGES / "report.png")
             page.set_viewport_size({"width": 1200, "height": 700})
