@@ -155,7 +155,7 @@ async def test_a_name_is_a_dns_name(api, namespace, name):
 async def test_a_bad_name_of_a_job_is_told_by_the_server_and_by_the_rule(api, namespace):
     server, rule = causes(await api.post(JOBS.format(namespace), mxjob("N_")))
     assert server.startswith('metadata.name: Invalid value: "N_": a lowercase RFC 1123 subdomain must')
-    assert rule.startswith("metadata.name: Invalid value: must start with a lower-case letter")
+    assert rule.startswith('metadata.name: Invalid value: "N_": must start with a lower-case letter')
 
 
 async def test_a_generated_name_is_cut_to_fit_a_label(api, namespace):

@@ -80,6 +80,10 @@ def version_schema(kind: Kind, version: str) -> Schema:
             else:
                 node = node["properties"][key]
         validation: dict[str, Any] = {"rule": rule.cel, "message": rule.message}
+        if rule.words:
+            words = (f"(has(self.{field}) ? ' {field} ({why})' : '')" for field, why in rule.words.items())
+            validation["messageExpression"] = " + ".join((f"'{rule.message}'", *words))
+            del validation["message"]
         if rule.field:
             validation["fieldPath"] = rule.field
         if isinstance(rule, Rule) and rule.required:

@@ -2,21 +2,21 @@
 
 A rule rejects only what training-operator 1.8.1 rejected or could never run, so that whatever ran there runs here. The
 CEL goes into the CRD (`api/crd.py`), the twin serves `mxjob validate` and the local API server
-(`api/validation.py`); `docs/decisions/` says why there are two and how they are kept equal.
+(`api/validation.py`); `docs/decisions/` says why there are two and how they are kept equal, and what a rule costs.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.replica_types import TYPES
+from mxnet_operator.api.structural import invalid
+from mxnet_operator.api.types import MAX_REPLICAS
 
 _DNS_1035 = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
-_GENERATED_SUFFIX = 5
-"""Characters that the API server appends to generateName."""
 
 
 class Sentence(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,34 +27,42 @@ class Sentence(msgspec.Struct, frozen=True, kw_only=True):
 
     at: tuple[str, ...]
     field: str = ""
-    cel: str
+    cel: str = ""
+    """Expression of the API server; empty for what is rare, which `mxjob validate` and the controller check alone."""
     message: str
+    words: Mapping[str, str] = {}
+    """What the message goes on to say of each of these fields that the value has."""
+    versions: tuple[str, ...] = ()
+    """API versions that have the rule; all of them where there are none."""
+
+    def about(self, value: Any) -> str:
+        """Return the message about a value."""
+        return self.message + "".join(f" {field} ({why})" for field, why in self.words.items() if field in value)
 
 
 class Rule(Sentence, frozen=True, kw_only=True):
     """Rule for a value."""
 
     holds: Callable[[Any], bool]
+    """Function that returns whether the value may be stored."""
     required: bool = False
     """Whether it says that a field is missing, which the API server words differently."""
     at_creation: bool = False
-    """Whether it is for new objects only, as what it is about may not be mendable.
+    """Whether it is for new objects only, as each rule at the root is: every write of the status changes the root, so
+    that a job from before the rule could never be given one. Below it, Kubernetes accepts what an update leaves.
 
-    Kubernetes doesn't check again what an update leaves as it is, but for rules at the root, which each write of the
-    status changes: a job from before such a rule could never be given a status. What an update can break anew needs
-    `kept_by_updates` besides.
+    What an update can break anew needs `kept_by_updates` besides.
     """
     of_submission: bool = False
     """Whether a stored job that breaks the rule runs all the same: training-operator 1.8.1 ran it."""
 
-    @property
-    def detail(self) -> str:
-        """Message of the server for a value that violates it."""
-        return f"Required value: {self.message}" if self.required else f"Invalid value: {self.message}"
-
-    def permits(self, value: Any, *, is_update: bool = False) -> bool:
-        """Return whether the value may be stored."""
-        return (self.at_creation and is_update) or self.holds(value)
+    def detail(self, value: Any) -> str:
+        """Message of the server for a value that violates it, which it shows unless that is an object or a list."""
+        if self.required:
+            return f"Required value: {self.about(value)}"
+        if isinstance(value, dict | list):
+            return f"Invalid value: {self.about(value)}"
+        return invalid("", value, self.about(value)).detail
 
 
 class TransitionRule(Sentence, frozen=True):
@@ -85,19 +93,10 @@ def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
         yield replica_type, spec.get("replicas", 1)
 
 
-def name_is_dns_label(job: Any) -> bool:
-    """Return whether the name that the job has, or will be given, is a DNS-1035 label."""
-    metadata = job.get("metadata", {})
-    name = metadata.get("name") or metadata.get("generateName", "") + "x"
-    return re.fullmatch(_DNS_1035, name) is not None
-
-
 def names_fit(job: Any, replicas: Iterable[tuple[str, int]]) -> bool:
     """Return whether the names of all pods fit a DNS label; `replicas` are types and counts."""
-    metadata = job.get("metadata", {})
-    length = len(metadata.get("name") or metadata.get("generateName", "") + "x" * _GENERATED_SUFFIX)
     return all(
-        length + len(replica_type) + len(str(max(count - 1, 0))) + 2 <= names.MAX_NAME
+        len(job["metadata"]["name"]) + len(replica_type) + len(str(max(count - 1, 0))) + 2 <= names.MAX_NAME
         for replica_type, count in replicas
     )
 
@@ -126,46 +125,42 @@ def _servers_have_a_scheduler(specs: Any) -> bool:
     return names.SERVER not in present or names.SCHEDULER in present
 
 
-def _has_main_container(pod_spec: Any) -> bool:
-    return bool(names.main_container(pod_spec["containers"]))
-
-
 _TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"
 _ROOTS = tuple(each.name for each in TYPES.values() if each.is_root)
 _ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in _ROOTS) + "]"
-_COUNT = "(has(self[t].replicas) ? self[t].replicas : 1)"
+_COUNT = "self[t].?replicas.orValue(1)"
 
 NAME_IS_DNS_LABEL = Rule(
-    at=(),
-    field=".metadata.name",
-    cel=f"self.metadata.name.matches('{_DNS_1035}')",
+    at=("metadata", "name"),
+    cel=f"self.matches('{_DNS_1035}')",
     message=(
         "must start with a lower-case letter and consist of lower-case letters, digits and '-' (a DNS-1035 label)"
     ),
-    holds=name_is_dns_label,
-    at_creation=True,
+    holds=lambda name: re.fullmatch(_DNS_1035, name) is not None,
 )
 TOO_LONG = f"too long: NAME-TYPE-INDEX must have at most {names.MAX_NAME} characters"
 
 
-def last_index_in_cel(entry: str) -> str:
-    """Return the CEL expression for the length of the last index of an entry, which is 0 where it has no replica.
+_ALWAYS_FITS = names.MAX_NAME - max(map(len, names.REPLICA_TYPES)) - len(str(MAX_REPLICAS - 1)) - 2
+"""Longest name of a job that fits whatever its replicas are."""
 
-    It is short, since the CRD has it in each rule of each version, and has to fit into an annotation.
-    """
-    return f"size(string(has({entry}.replicas) && {entry}.replicas > 0 ? {entry}.replicas - 1 : 0))"
+
+def names_fit_in_cel(entries: str, entry: str, replica_type: str) -> str:
+    """Return CEL for whether the names of all pods fit; `t` in the other arguments walks the field `entries`."""
+    count = f"{entry}.?replicas.orValue(1)"
+    last = f"string({count} > 0 ? {count} - 1 : 0)"
+    return (
+        f"size(self.metadata.name) <= {_ALWAYS_FITS} || [?self.spec.?{entries}].all(m, "
+        f"m.all(t, size(self.metadata.name + {replica_type} + {last}) < {names.MAX_NAME - 1}))"
+    )
 
 
 def names_of_map_fit(field: str) -> Rule:
     """Return the rule that the pods' names fit, where the replicas are a map at `spec.<field>`."""
-    specs = f"self.spec.{field}"
     return Rule(
         at=(),
         field=".metadata.name",
-        cel=(
-            f"!has({specs}) || {specs}.all(t, "
-            f"size(self.metadata.name + t) + {last_index_in_cel(f'{specs}[t]')} < {names.MAX_NAME - 1})"
-        ),
+        cel=names_fit_in_cel(field, "m[t]", "t"),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, _replicas(job["spec"].get(field, {}))),
         at_creation=True,
@@ -175,11 +170,10 @@ def names_of_map_fit(field: str) -> Rule:
 def main_container(*at: str) -> Rule:
     """Return the rule that the pod spec at a path has a container `mxnet`."""
     return Rule(
-        at=at,
-        field=".containers",
-        cel=f"self.containers.exists(c, c.name == '{names.CONTAINER}')",
+        at=(*at, "containers"),
+        cel=f"self.exists(c, c.name == '{names.CONTAINER}')",
         message=f"one of them must be named {names.CONTAINER}",
-        holds=_has_main_container,
+        holds=lambda containers: bool(names.main_container(containers)),
     )
 
 
@@ -195,7 +189,6 @@ def counts_of_map(field: str) -> tuple[Rule, ...]:
         ),
         Rule(
             at=at,
-            cel=f"self.exists(t, {_COUNT} > 0)",
             message=NO_REPLICA,
             holds=_has_a_replica,
         ),
@@ -226,7 +219,6 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         at=_MAP,
-        cel="self.all(t, self.exists_one(u, u.lowerAscii() == t.lowerAscii()))",
         message="a type is given twice, in different case",
         holds=_types_differ,
     ),

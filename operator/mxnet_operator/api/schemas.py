@@ -54,6 +54,8 @@ def types_templates(kind: Kind, version: str, replicas: str) -> bool:
 
 def is_served(rule: Sentence, kind: Kind, version: str) -> bool:
     """Whether a rule is part of a version's CRD: there, none can look into an untyped template."""
+    if not rule.cel or (rule.versions and version not in rule.versions):
+        return False
     return "template" not in rule.at or types_templates(kind, version, rule.at[1])
 
 
@@ -80,7 +82,9 @@ def _with_templates(schema: Any, template: Schema) -> Any:
 def _without_templates(kind: Kind) -> Schema:
     schema = _schema_of(MXJob)
     properties: dict[str, Schema] = schema["properties"]
-    properties["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}
+    # With both names, kube-apiserver need not build the schema of the root anew for each validation.
+    text = {"type": "string"}
+    properties["metadata"] = {"type": "object", "properties": {"name": text, "generateName": text}}
     definition = definition_of(kind)
     if definition.spec is not None:
         properties["spec"] = _schema_of(definition.spec)

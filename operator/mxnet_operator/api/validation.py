@@ -24,18 +24,20 @@ __all__ = [
     "missing_fields",
     "unknown_fields",
     "validate",
-    "validate_status_change",
     "validate_update",
 ]
 
+_GENERATED_SUFFIX = 5
+"""Characters that the API server appends to generateName."""
 _HEADER: Schema = {"apiVersion": {}, "kind": {}, "metadata": {"properties": {name: {} for name in FIELDS}}}
 """What every object has, which a CRD's schema leaves out."""
 
 
-def validate(manifest: Any, *, is_update: bool = False, is_stored: bool = False) -> list[FieldError]:
+def validate(manifest: Any, *, replaces: Any = None, is_stored: bool = False) -> list[FieldError]:
     """Return every reason for which the API server would reject a manifest of any of our kinds; empty if it accepts it.
 
-    An update is not checked by the rules for new objects, a stored job not by the rules for submission.
+    What is as in the stored manifest that it `replaces` is not checked by rules again, nor a new object's rules; a
+    stored job is not checked by the rules for submission.
 
     As on the server, the rules between fields are checked only once each field is well-formed, and a null is an absent
     field. Unknown fields are not an error here: see `unknown_fields`; nor is what only the pod template's complete
@@ -48,18 +50,9 @@ def validate(manifest: Any, *, is_update: bool = False, is_stored: bool = False)
     kind, version = _kind(manifest), _version(manifest)
     manifest = without_nulls(manifest)
     errors = [*_header_errors(manifest), *structural_errors(served_schema(kind, version), manifest)]
-    served = (rule for rule in definition_of(kind).rules if is_served(rule, kind, version))
+    served = (rule for rule in _rules(kind, version) if is_served(rule, kind, version))
     rules = (rule for rule in served if not (is_stored and rule.of_submission))
-    return [*_label_errors(manifest), *(errors or _broken(rules, manifest, is_update=is_update))]
-
-
-def validate_status_change(manifest: dict[str, Any]) -> list[FieldError]:
-    """Return the errors that the API server finds in a stored manifest of which only the status changes.
-
-    What an update leaves as it is isn't checked again, but for rules at the root, of which the status is a part.
-    """
-    at_root = (rule for rule in definition_of(_kind(manifest)).rules if not rule.at)
-    return _broken(at_root, manifest, is_update=True)
+    return [*_label_errors(manifest), *(errors or _broken(rules, manifest, replaces))]
 
 
 def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +74,7 @@ def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
     schema = complete_schema(kind)
     copied = without_nulls(manifest)
     drop_nulls(schema, copied, defaulted=True)
-    unserved = (rule for rule in definition_of(kind).rules if not is_served(rule, kind, version))
+    unserved = (rule for rule in _rules(kind, version) if not is_served(rule, kind, version))
     return (
         structural_errors(schema, copied)
         or _broken(unserved, copied)
@@ -134,17 +127,31 @@ def _copy(value: Any) -> Any:
     return [_copy(child) for child in value] if isinstance(value, list) else value
 
 
-def _broken(rules: Iterable[Rule], manifest: dict[str, Any], *, is_update: bool = False) -> list[FieldError]:
+def _rules(kind: Kind, version: str) -> Iterator[Rule]:
+    return (rule for rule in definition_of(kind).rules if not rule.versions or version in rule.versions)
+
+
+def _broken(rules: Iterable[Rule], manifest: dict[str, Any], replaces: Any = None) -> list[FieldError]:
     return [
         FieldError(
             (path + rule.field).lstrip("."),
             "FieldValueRequired" if rule.required else "FieldValueInvalid",
-            rule.detail,
+            rule.detail(value),
         )
         for rule in rules
-        for path, value in _places(rule.at, manifest)
-        if not rule.permits(value, is_update=is_update)
+        if not (rule.at_creation and replaces is not None)
+        for before in (dict(_places(rule.at, replaces or {})),)
+        for path, value in _places(rule.at, _named(manifest))
+        if not (path in before and before[path] == value) and not rule.holds(value)
     ]
+
+
+def _named(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest with a name such as the server gives it where it has a generateName."""
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("name") or not metadata.get("generateName"):
+        return manifest
+    return {**manifest, "metadata": {**metadata, "name": metadata["generateName"] + "x" * _GENERATED_SUFFIX}}
 
 
 def _kind(manifest: dict[str, Any]) -> Kind:
@@ -184,7 +191,7 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
         return
     if not (metadata.get("name") or metadata.get("generateName")):
         yield FieldError("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
-    with_own_words = ("name", "labels", "annotations")
+    with_own_words = ("name", "generateName", "labels", "annotations")
     others = {field: value for field, value in metadata.items() if field not in with_own_words}
     for error in structural_errors(metadata_schema(), others, "metadata"):
         if error.reason == "FieldValueTypeInvalid":

@@ -275,7 +275,7 @@ class Controller:
             self._observer.job(parts_of(key)[1].partition("/")[0], JobEvent.DELETED)
 
     def _child_changed(self, old: Child[Any] | None, new: Child[Any] | None) -> None:
-        if not self._working:
+        if not self._working or old == new:  # A kubelet also writes what no decision rests on.
             return
         if old is not None:
             self.queue.add(old.job)

@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.formats import definition_of
+from mxnet_operator.api.formats.transition_rules import FINISHED_STAYS
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
-from mxnet_operator.api.rules import NAME_IS_DNS_LABEL
+from mxnet_operator.api.rules import TOO_LONG
 from mxnet_operator.cli.mxnet_operator import app
 
 MANIFESTS = Path(__file__).resolve().parents[3] / "operator" / "manifests"
@@ -24,38 +25,34 @@ def test_the_manifests_that_are_checked_in_are_those_that_the_types_give(argumen
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
-def test_every_rule_of_a_kind_stands_in_each_of_its_versions(kind: Kind) -> None:
+def test_every_rule_of_a_version_stands_in_it(kind: Kind) -> None:
     for version in custom_resource_definition(kind)["spec"]["versions"]:
-        found = [rule["message"] for rule in _rules(version)]
+        found = [rule["rule"].removeprefix("oldSelf.hasValue() || ") for rule in _rules(version)]
         known = (*definition_of(kind).rules, *definition_of(kind).transitions)
         typed = ("mxReplicaSpecs",) if kind is MXJOB and version["name"] != "v1alpha1" else ()
         assert sorted(found) == sorted(
-            rule.message for rule in known if "template" not in rule.at or rule.at[1] in typed
+            rule.cel
+            for rule in known
+            if rule.cel
+            and version["name"] in (rule.versions or kind.versions)
+            and ("template" not in rule.at or rule.at[1] in typed)
         )
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
-def test_no_rule_about_a_name_is_checked_anew_where_a_status_is_written(kind: Kind) -> None:
+def test_no_rule_at_the_root_refuses_a_status_for_what_a_stored_job_is(kind: Kind) -> None:
     """Kubernetes ratchets nothing at the root, which every write of the status changes."""
-    about_names = {rule.message for rule in definition_of(kind).rules if rule.field == ".metadata.name"}
     for version in custom_resource_definition(kind)["spec"]["versions"]:
-        at_root = version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
-        found = [rule for rule in at_root if rule["fieldPath"] == ".metadata.name"]
-        assert {rule["message"] for rule in found} == about_names
-        for rule in found:
-            assert rule["optionalOldSelf"]
-            assert rule["rule"].startswith("oldSelf.hasValue() || ")
+        for rule in version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]:
+            if rule["fieldPath"] == ".metadata.name":
+                assert rule["optionalOldSelf"]
+                assert rule["rule"].startswith("oldSelf.hasValue() || ")
+            else:
+                assert "oldSelf" in rule["rule"]
+                assert rule["message"] in {TOO_LONG, FINISHED_STAYS.message}
 
 
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
-def test_what_a_new_job_is_refused_for_and_an_update_can_change_has_a_rule_for_updates_too(kind: Kind) -> None:
-    """A name never changes; what its length allows does, with the replicas."""
-    at_creation = {rule.message for rule in definition_of(kind).rules if rule.at_creation} - {NAME_IS_DNS_LABEL.message}
-    assert at_creation
-    assert at_creation <= {rule.message for rule in definition_of(kind).transitions}
-
-
-def test_the_versions_of_mxjob_differ_in_descriptions_templates_and_the_default_by_which_v1beta1_is_known() -> None:
+def test_the_versions_of_mxjob_differ_in_rules_descriptions_templates_and_the_default_of_v1beta1() -> None:
     v1, v1beta1, v1alpha1 = custom_resource_definition()["spec"]["versions"]
     assert v1beta1["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cleanPodPolicy"].pop("default")
     assert _bare(v1["schema"]) == _bare(v1beta1["schema"]), "v1beta1's map of replicas is stored as v1's"
@@ -84,9 +81,10 @@ def _replicas(version: dict[str, Any]) -> Any:
 
 
 def _bare(node: object) -> object:
-    """A schema without descriptions."""
+    """A schema without descriptions and rules."""
     if isinstance(node, dict):
-        return {key: _bare(child) for key, child in node.items() if key != "description" or isinstance(child, dict)}
+        kept = {key: child for key, child in node.items() if key != "x-kubernetes-validations"}
+        return {key: _bare(child) for key, child in kept.items() if key != "description" or isinstance(child, dict)}
     return [_bare(child) for child in node] if isinstance(node, list) else node
 
 

@@ -11,7 +11,6 @@ from mxnet_operator.api.validation import (
     template_errors,
     unknown_fields,
     validate,
-    validate_status_change,
 )
 
 
@@ -100,16 +99,8 @@ def test_a_job_of_every_type_is_valid() -> None:
             "Scheduler, Server, Worker, TunerTracker, TunerServer, Tuner",
         ),
         (
-            make_mxjob().worker(1).replicas("worker", 1).manifest(),
-            "spec.mxReplicaSpecs: Invalid value: a type is given twice, in different case",
-        ),
-        (
             make_mxjob().scheduler(2).worker(1).manifest(),
             "spec.mxReplicaSpecs: Invalid value: Scheduler and TunerTracker can have one replica only",
-        ),
-        (
-            make_mxjob().worker(0).manifest(),
-            "spec.mxReplicaSpecs: Invalid value: at least one replica is needed",
         ),
         (
             make_mxjob().server(1).worker(1).manifest(),
@@ -117,7 +108,7 @@ def test_a_job_of_every_type_is_valid() -> None:
         ),
         (
             make_mxjob("1digits").worker(1).manifest(),
-            "metadata.name: Invalid value: must start with a lower-case letter and consist of lower-case "
+            'metadata.name: Invalid value: "1digits": must start with a lower-case letter and consist of lower-case '
             "letters, digits and '-' (a DNS-1035 label)",
         ),
         (
@@ -155,13 +146,28 @@ def test_one_mistake_has_one_message_with_the_path_and_what_is_expected(manifest
     assert messages(manifest) == [expected]
 
 
-@pytest.mark.parametrize("mode", ["mxtune", "Banana", "train", ""])
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (make_mxjob().worker(1).replicas("worker", 1).manifest(), "a type is given twice, in different case"),
+        (make_mxjob().worker(0).manifest(), "at least one replica is needed"),
+    ],
+)
+def test_a_rare_mistake_is_told_by_validate_and_the_controller_alone(manifest: Any, expected: str) -> None:
+    assert messages(manifest) == []
+    assert [error.message for error in job_formats.errors(manifest)] == [
+        f"spec.mxReplicaSpecs: Invalid value: {expected}"
+    ]
+
+
+@pytest.mark.parametrize("mode", ["mxtune", "Banana", "train"])
 def test_a_mode_that_does_not_exist_is_rejected_at_submission_and_runs_where_it_is_stored(mode: str) -> None:
     manifest = changed(worker(), mode, "spec", "jobMode")
-    assert messages(manifest) == ["spec.jobMode: Invalid value: did you mean MXTrain or MXTune?"]
+    assert messages(manifest) == [f'spec.jobMode: Invalid value: "{mode}": did you mean MXTrain or MXTune?']
     assert [error.path for error in job_formats.submission_errors(manifest)] == ["spec.jobMode"]
     assert job_formats.errors(manifest) == []
-    assert validate(manifest, is_update=True) == []
+    assert validate(manifest, replaces=manifest) == []
+    assert validate(manifest, replaces=worker()) != []
 
 
 def test_a_lone_surrogate_in_a_label_is_one_mistake_that_can_be_printed() -> None:
@@ -180,7 +186,7 @@ def test_minus_zero_is_no_integer(replicas: float, is_valid: bool) -> None:
 def test_two_mistakes_have_two_messages() -> None:
     manifest = changed(changed(worker(), 7, "spec", "jobMode"), "x", *WORKER, "replicas")
     assert len(messages(manifest)) == 2
-    assert len(messages(without(changed(worker(), 0, *WORKER, "replicas"), "spec", "jobMode"))) == 2
+    assert len(messages(without(changed(worker(), "main", *CONTAINERS, 0, "name"), "spec", "jobMode"))) == 2
 
 
 @pytest.mark.parametrize(("length", "fits"), [(54, True), (55, False), (64, False)])
@@ -310,12 +316,4 @@ def test_a_pod_of_two_sources_in_one_place_is_told_in_every_format(
 def test_a_name_is_checked_when_a_job_is_created_and_not_when_it_is_changed(name: str) -> None:
     manifest = make_mxjob(name).worker(1).manifest()
     assert [error.path for error in validate(manifest)] == ["metadata.name"]
-    assert validate(manifest, is_update=True) == []
-    assert validate_status_change(manifest) == []
-
-
-def test_a_rule_at_the_root_is_checked_where_only_the_status_changes() -> None:
-    """kube-apiserver does: a job that breaks one can't be given a status."""
-    manifest = make_mxjob().worker(1).run_policy(cleanPodPolicy="All").manifest()
-    manifest["spec"]["cleanPodPolicy"] = "All"
-    assert [error.path for error in validate_status_change(manifest)] == ["spec.cleanPodPolicy"]
+    assert validate(make_mxjob(name).worker(2).manifest(), replaces=manifest) == []

@@ -2,6 +2,7 @@
 
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
+from waiting import until
 
 from mxnet_operator.api import names
 
@@ -139,3 +140,20 @@ async def test_a_controller_of_one_namespace_leaves_the_others_alone(tmp_path):
         await w.start(namespaces=["mine"])
         await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 5)
         assert await w.names(PODS) == []
+
+
+async def test_an_event_that_changes_nothing_a_decision_rests_on_enqueues_no_job(tmp_path, monkeypatch):
+    async with world(tmp_path) as w:
+        await w.submit(submitted(make_mxjob("a").worker(1)))
+        (pod,) = await w.pods(1)
+        await w.move([pod], "Running")
+        job = await w.state("a", "Running")
+        jobs, pods = w.controller._jobs[0].cache, w.controller._children[0].caches.pods
+        await until(lambda: jobs.resource_version >= int(job["metadata"]["resourceVersion"]))
+        added = []
+        monkeypatch.setattr(w.controller.queue, "add", added.append)
+        changed = (await w.api.merge(f"{PODS}/{pod}", {"metadata": {"annotations": {"a": "b"}}})).ok()
+        await until(lambda: pods.resource_version >= int(changed["metadata"]["resourceVersion"]))
+        assert added == []
+        await w.move([pod], "Succeeded", exit_code=0)
+        await until(lambda: added)

@@ -23,13 +23,12 @@ from mxnet_operator.api.rules import (
     NO_SCHEDULER,
     TOO_LONG,
     Rule,
-    last_index_in_cel,
     main_container,
     names_fit,
+    names_fit_in_cel,
 )
 
-_COUNT: Final = "(has(r.replicas) ? r.replicas : 1)"
-_CHIEF: Final = "self.terminationPolicy.chief"
+_COUNT: Final = "r.?replicas.orValue(1)"
 
 
 def list_rules(default: str) -> tuple[Rule, ...]:
@@ -85,10 +84,7 @@ def names_of_list_fit(default: str) -> Rule:
     return Rule(
         at=(),
         field=".metadata.name",
-        cel=(
-            "!has(self.spec.replicaSpecs) || self.spec.replicaSpecs.all(r, "
-            f"size(self.metadata.name + {type_in_cel('r', default)}) + {last_index_in_cel('r')} < {names.MAX_NAME - 1})"
-        ),
+        cel=names_fit_in_cel("replicaSpecs", "t", type_in_cel("t", default)),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, counts(job["spec"].get("replicaSpecs", ()), default)),
         at_creation=True,
@@ -102,14 +98,9 @@ def has_a_scheduler(default: str) -> Rule:
         entries = spec.get("replicaSpecs")
         return entries is None or spec.get("jobMode") == LOCAL or count_of(entries, SCHEDULER, default) > 0
 
-    kind = type_in_cel("r", default)
     return Rule(
         at=SPEC,
         field=".replicaSpecs",
-        cel=(
-            f"!has(self.replicaSpecs) || (has(self.jobMode) && self.jobMode == '{LOCAL}') || "
-            f"self.replicaSpecs.exists(r, {kind} == '{SCHEDULER}' && {_COUNT} > 0)"
-        ),
         message=f"a job must have 1 and only 1 {SCHEDULER}, unless its jobMode is {LOCAL}",
         holds=has_one,
     )
@@ -123,8 +114,6 @@ def chief_rules(default: str) -> tuple[Rule, ...]:
         chief = chief_of(spec)
         return "replicaSpecs" not in spec or chief is None or count_of(spec["replicaSpecs"], chief, default) > 0
 
-    kind = type_in_cel("r", default)
-    chief = f"(has({_CHIEF}.replicaName) && {_CHIEF}.replicaName != '' ? {_CHIEF}.replicaName : '{SCHEDULER}')"
     return (
         Rule(
             at=at,
@@ -143,10 +132,6 @@ def chief_rules(default: str) -> tuple[Rule, ...]:
         Rule(
             at=SPEC,
             field=".terminationPolicy.chief",
-            cel=(
-                f"!has(self.replicaSpecs) || !has(self.terminationPolicy) || !has({_CHIEF}) || "
-                f"self.replicaSpecs.exists(r, {kind} == {chief} && {_COUNT} > 0)"
-            ),
             message="there is no replica of the chief's type",
             holds=is_there,
         ),

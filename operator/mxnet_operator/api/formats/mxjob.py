@@ -9,7 +9,7 @@ from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, 
 from mxnet_operator.api.formats.list_types import ListSpec
 from mxnet_operator.api.formats.lists import WORKER
 from mxnet_operator.api.formats.map_types import MapReplica
-from mxnet_operator.api.formats.mixing_rules import MODE_IS_KNOWN, rules_between_formats
+from mxnet_operator.api.formats.mixing_rules import rules_between_formats
 from mxnet_operator.api.formats.transition_rules import (
     FINISHED_STAYS,
     counts_of_list_stay,
@@ -18,7 +18,7 @@ from mxnet_operator.api.formats.transition_rules import (
     names_of_map_stay,
 )
 from mxnet_operator.api.kind import Kind
-from mxnet_operator.api.rules import RULES, kept_by_updates
+from mxnet_operator.api.rules import RULES
 
 MXJOB: Final = Kind(
     names.GROUP,
@@ -42,7 +42,6 @@ DEFINITION: Final = Definition(
         counts_of_map_stay("mxReplicaSpecs"),
         counts_of_list_stay(WORKER),
         names_of_map_stay("mxReplicaSpecs"),
-        kept_by_updates(MODE_IS_KNOWN, "jobMode"),
         names_of_list_stay(WORKER),
         FINISHED_STAYS,
     ),

@@ -19,7 +19,7 @@ _WHY: Final = "processes of MXNet can't join or leave a running job"
 def _stay(
     field: str, same: Callable[[str, str], str], read: Callable[[Any], Iterable[tuple[str, int]]]
 ) -> TransitionRule:
-    """Return the rule for replicas at `spec.<field>`, from CEL that compares two specs and a reader of counts."""
+    """Return the rule for replicas at `spec.<field>`, from CEL that compares two of them and a reader of counts."""
 
     def allows(old: Any, new: Any) -> bool:
         if any(_is_suspended(spec) or field not in spec for spec in (old, new)):
@@ -28,14 +28,11 @@ def _stay(
         return before == after
 
     suspends = field == "mxReplicaSpecs"
-    either = " || ".join(_suspended(spec) for spec in ("self", "oldSelf")) + " || " if suspends else ""
+    either = "".join(f" || {_suspended(spec)}" for spec in ("self", "oldSelf")) if suspends else ""
     return TransitionRule(
         at=SPEC,
         field=f".{field}",
-        cel=(
-            f"!has(self.{field}) || !has(oldSelf.{field}) || {either}"
-            f"({same('self', 'oldSelf')} && {same('oldSelf', 'self')})"
-        ),
+        cel=(f"[?self.?{field}].all(a, [?oldSelf.?{field}].all(b, {same('a', 'b')} && {same('b', 'a')})){either}"),
         message=(
             f"numbers of replicas can be changed only while runPolicy.suspend is true: {_WHY}"
             if suspends
@@ -50,25 +47,22 @@ def _is_suspended(spec: Any) -> bool:
 
 
 def _suspended(spec: str) -> str:
-    return (
-        f"(has({spec}.suspend) && {spec}.suspend) || "
-        f"(has({spec}.runPolicy) && has({spec}.runPolicy.suspend) && {spec}.runPolicy.suspend)"
-    )
+    return f"{spec}.?suspend.orValue(false) || {spec}.?runPolicy.?suspend.orValue(false)"
 
 
 def _count(entry: str) -> str:
-    return f"(has({entry}.replicas) ? {entry}.replicas : 1)"
+    return f"{entry}.?replicas.orValue(1)"
 
 
 def counts_of_map_stay(field: str) -> TransitionRule:
     """Return the rule for a map of replicas by type."""
 
     def same(one: str, other: str) -> str:
-        """Return CEL: every type with replicas in one spec has as many in the other, in whatever case it is written."""
-        of_one, of_other = f"{one}.{field}", f"{other}.{field}"
-        equal = f"{_count(f'{of_other}[u]')} == {_count(f'{of_one}[t]')}"
-        exists = f"{of_other}.exists(u, u.lowerAscii() == t.lowerAscii() && {equal})"
-        return f"{of_one}.all(t, {_count(f'{of_one}[t]')} == 0 || {exists})"
+        """Return CEL: every type with replicas in one map has as many in the other, in whatever case it is written."""
+        equal = f"{_count(f'{other}[u]')} == {_count(f'{one}[t]')}"
+        exists = f"{other}.exists(u, u.lowerAscii() == t.lowerAscii() && {equal})"
+        quick = f"(t in {other} && {_count(f'{one}[t]')} == {_count(f'{other}[t]')})"
+        return f"{one}.all(t, {quick} || {exists} || {_count(f'{one}[t]')} == 0)"
 
     return _stay(field, same, lambda specs: ((name, spec.get("replicas", 1)) for name, spec in specs.items()))
 
@@ -78,7 +72,7 @@ def counts_of_list_stay(default: str) -> TransitionRule:
 
     def same(one: str, other: str) -> str:
         equal = f"{type_in_cel('u', default)} == {type_in_cel('r', default)} && {_count('u')} == {_count('r')}"
-        return f"{one}.replicaSpecs.all(r, {_count('r')} == 0 || {other}.replicaSpecs.exists(u, {equal}))"
+        return f"{one}.all(r, {other}.exists(u, {equal}) || {_count('r')} == 0)"
 
     return _stay("replicaSpecs", same, lambda entries: counts(entries, default))
 
@@ -104,8 +98,7 @@ FINISHED_STAYS: Final = TransitionRule(
     at=(),
     field=".spec.mxReplicaSpecs",
     cel=(
-        "!has(oldSelf.status) || !has(oldSelf.status.state) || "
-        f"!(oldSelf.status.state in {sorted(TERMINAL)}) || "
+        f"!(oldSelf.?status.?state.orValue('') in {sorted(TERMINAL)}) || "
         "!has(self.spec.mxReplicaSpecs) || !has(oldSelf.spec.mxReplicaSpecs) || "
         "self.spec.mxReplicaSpecs == oldSelf.spec.mxReplicaSpecs"
     ),

@@ -18,7 +18,7 @@ from mxnet_operator.api.structural import (
     prune,
     structural_errors,
 )
-from mxnet_operator.api.validation import validate, validate_status_change, validate_update
+from mxnet_operator.api.validation import validate, validate_update
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.keyed_objects import keyed_change_errors, keyed_errors
@@ -98,9 +98,9 @@ def _name_errors(resource: Resource, name: str) -> Iterator[FieldError]:
 
 
 class Rules(Protocol):
-    """Rules for an object, of which some are for new ones only."""
+    """Rules for an object, which may replace a stored one."""
 
-    def __call__(self, manifest: Any, *, is_update: bool = False) -> list[FieldError]:
+    def __call__(self, manifest: Any, *, replaces: Any = None) -> list[FieldError]:
         """Return what is wrong with an object."""
 
 
@@ -181,8 +181,7 @@ def _prune(resource: Resource, obj: Object) -> list[str]:
 def errors(resource: Resource, obj: Object, stored: Object | None = None) -> list[FieldError]:
     """Validate an object that is about to be stored, in place of `stored` if there is one.
 
-    Values that the stored object has too are not checked again (Kubernetes' ratcheting validation); rules at the root
-    are, since the status is a part of that.
+    Values that the stored object has too are not checked again (Kubernetes' ratcheting validation).
     """
     found = list(metadata_errors(resource, obj))
     rules = RULES.get((resource.api_version, resource.kind))
@@ -190,9 +189,9 @@ def errors(resource: Resource, obj: Object, stored: Object | None = None) -> lis
         if resource.custom and "status" in obj:
             schema = dict(resource.schema or {}).get("properties", {}).get("status", {})
             found += structural_errors(schema, obj["status"], "status")
-        return found + (validate_status_change(obj) if rules else [])
+        return found
     if rules:
-        return found + [error for error in rules(obj, is_update=stored is not None) if error not in found]
+        return found + [error for error in rules(obj, replaces=stored) if error not in found]
     if resource.custom:
         return found + structural_errors(dict(resource.schema or {}), obj)
     checks = {
