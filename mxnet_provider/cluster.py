@@ -43,11 +43,12 @@ class ClusterAccessMixin(BaseOperator):
     """An operator or sensor that reaches a cluster.
 
     Args:
-        kubernetes_conn_id: Connection of type `kubernetes`. Where `kubernetes_default` does not exist, the
-            in-cluster configuration or kubectl's own (`KUBECONFIG`, `~/.kube/config`) is used. (templated)
-        in_cluster: Use the service account of the pod that Airflow runs in.
-        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
-        cluster_context: A context of the kubeconfig. (templated)
+        kubernetes_conn_id: Airflow connection of type `kubernetes`. If `kubernetes_default` doesn't exist, the
+            pod's ServiceAccount or kubectl's configuration is used. (templated)
+        in_cluster: Use the ServiceAccount of the pod that Airflow runs in.
+        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs the file, too.
+            (templated)
+        cluster_context: Context of the kubeconfig; unset, its current one. (templated)
     """
 
     template_fields: Sequence[str] = ("kubernetes_conn_id", "config_file", "cluster_context")

@@ -41,15 +41,16 @@ class JobDescriptionMixin(ReadsManifestFile):
     it as `kubectl patch` would. A model of `kubernetes.client` is taken wherever a mapping in Kubernetes' words is.
 
     Args:
-        manifest: The MXJob: a dict, YAML text, or a `.yaml`, `.yml` or `.json` file: its name on the DAG's template
-            search path, or its absolute path, as text or a Path. ConfigMaps, Secrets, PersistentVolumeClaims and
-            Services beside the job are applied before it is created, and stay. Manifests in an older API version
-            (v1beta1, MXNetJob, ...) are converted to v1. (templated)
-        name: Beginning of the job's name, in place of the manifest's; what no name may have becomes `-`. (templated)
-        namespace: The job's namespace; if not given the manifest's, the connection's, the one that Airflow runs in,
-            `default`, the first there is. (templated)
-        allow_unknown_fields: Whether the manifest may have fields that this release does not know, of a newer
-            Kubernetes say. If not, the task fails and names them before anything is created.
+        manifest: The MXJob: a mapping, YAML text, or a `.yaml`, `.yml` or `.json` file (a name on the DAG's
+            template search path, or an absolute path). ConfigMaps, Secrets, PersistentVolumeClaims and Services
+            in it are applied first, and stay. Manifests in an older API version (v1beta1, MXNetJob, ...) are
+            converted to v1. (templated)
+        name: Beginning of the job's name; a random suffix follows. Unset, the manifest's name or the task's id.
+            (templated)
+        namespace: Namespace of the job; unset, the manifest's, else the connection's, else the one that Airflow
+            runs in, else `default`. (templated)
+        allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+            If False, the task fails and names them before anything is created.
     """
 
     name: str | None

@@ -21,13 +21,12 @@ class MXNetJobDeleteOperator(ClusterAccessMixin):
     may run in another, and the task fails.
 
     Args:
-        job_name: The job's name, such as `{{ ti.xcom_pull("train", key="job_name") }}`. (templated)
-        job_uid: The job's uid, such as `{{ ti.xcom_pull("train", key="job_uid") }}`. (templated)
-        namespace: The job's namespace, such as `{{ ti.xcom_pull("train", key="job_namespace") }}`; if not given, the
-            connection's, else `default`. (templated)
-        missing_ok: Whether a job that is gone from the given `namespace`, or the connection's, is fine; if False, the
-            task fails then.
-        propagation_policy: `Foreground` keeps the job visible until its pods are gone, `Background` does not.
+        job_name: Name of the job: `{{ ti.xcom_pull("train", key="job_name") }}`. (templated)
+        job_uid: Uid of the job: `{{ ti.xcom_pull("train", key="job_uid") }}`. (templated)
+        namespace: Namespace of the job: `{{ ti.xcom_pull("train", key="job_namespace") }}`; unset, the
+            connection's, else the one that Airflow runs in, else `default`. (templated)
+        missing_ok: If False, the task fails if the job is gone.
+        propagation_policy: `Foreground` keeps the job visible until its pods are gone, `Background` doesn't.
         kwargs: As for every operator.
     """
 

@@ -28,24 +28,24 @@ class MXNetSweep(TaskGroup):
     """Run one MXJob for each trial, and report the trial whose result has the best number.
 
     The group has two tasks: `trial`, mapped over the trials, and `best`, which compares their results when all have
-    ended. A trial that fails or is skipped doesn't stop the others; `best` fails where no trial reported the number.
-    Where all trials were skipped, so is `best`.
+    ended. A trial that fails or is skipped doesn't stop the others. `best` fails if no trial reported the number, and
+    is skipped if all trials were.
 
-    `best` returns the best trial as `{"index", "trial", "job", "value", "result"}`: which of `trials` it is, that item
-    itself, the job's name, its number, and all that it reported. Its XCom `results` is a list of the trials that
-    succeeded, without a number first, then up to the best. Of equal trials the first given is the better one. The
-    group's `output` refers to the best trial, and `output["results"]` to the list, in arguments of tasks downstream.
+    `best` returns `{"index", "trial", "job", "value", "result"}`: the index of the best trial in `trials`, that item,
+    the job's name, its number, and its whole result. Of equal trials the first is the best. Its XCom `results` lists
+    the trials that succeeded, the best last. Tasks downstream take them as the group's `output` and
+    `output["results"]`.
 
-    How many run at once is Airflow's to say: a `pool`, or `max_active_tis_per_dagrun`.
+    A `pool` or `max_active_tis_per_dagrun` limits how many trials run at once.
 
     Args:
-        group_id: The group's id, before the ids of its tasks: `sweep.trial` and `sweep.best` of `sweep`.
-        trials: A list with one item for each trial: a mapping of the arguments of `operator_class` that differ, such as
-            `{"args": ["--learning-rate", "0.01"]}`; or what a task before returns as such a list.
-        metric: The number in a trial's result by which trials are compared. (templated)
-        direction: `maximize` or `minimize`: whether the highest or the lowest number is the best. (templated)
-        operator_class: The operator of a trial: `MXNetJobOperator`, or one derived from it.
-        job: The arguments that all trials share, as for `operator_class`.
+        group_id: Id of the task group; its tasks are `<group_id>.trial` and `<group_id>.best`.
+        trials: One mapping for each trial, of the arguments that differ: `{"args": ["--learning-rate",
+            "0.01"]}`; or an earlier task's output with such a list.
+        metric: Key in a trial's JSON result whose number is compared. (templated)
+        direction: `maximize`: the highest number is the best. `minimize`: the lowest. (templated)
+        operator_class: Operator of a trial: `MXNetJobOperator`, or a class derived from it.
+        job: Arguments that all trials share, as for `operator_class`.
 
     Raises:
         ValueError: an item is no mapping, has an argument that there is not, or one that all trials share; trials would
@@ -92,9 +92,9 @@ class MXNetBestTrialOperator(BaseOperator):
     """Compare the results of a sweep's trials, and return the best: the last task of `MXNetSweep`.
 
     Args:
-        trial_task_id: The mapped task whose results are compared.
-        trials: What it is mapped over. (templated)
-        metric: The number in a trial's result by which trials are compared. (templated)
+        trial_task_id: Id of the mapped task whose results are compared.
+        trials: What that task is mapped over. (templated)
+        metric: Key in a trial's JSON result whose number is compared. (templated)
         direction: `maximize` or `minimize`. (templated)
         kwargs: As for every operator.
     """

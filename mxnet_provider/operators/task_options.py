@@ -36,39 +36,37 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
     """An operator whose task waits for the MXJob that it is given.
 
     Args:
-        wait_for_completion: If False, the task succeeds once the job has been created, and `deferrable` has no meaning.
-        deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
-        durable: Whether a retry goes on with the job of the try before. If False, each try makes a job of its own.
-        reuse_succeeded_on_retry: Whether a retry whose job has succeeded meanwhile returns that job's result.
-        poll_interval: Seconds (or a timedelta) between two polls of the job while it runs, give or take a fifth. While
-            it does not, or waits for something, it is polled every five seconds at least, so that the task's log
-            says for what.
-        startup_timeout: Seconds (or a timedelta) that the job may wait for its pods to run before the task fails and
-            ends it; None, or infinity, for no limit. The time in which the job is suspended does not count, nor what
-            tries before this one have waited.
-        api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before the task fails; the job is
-            left running, for a retry to go on with.
-        get_logs: Whether the job's log appears in the task's log. Without it there is no XCom `metrics`.
-        log_replicas: The replicas whose logs appear while they run, such as `worker-0` or `scheduler-0`.
-        log_tail_on_failure: How many of the last lines to show of a failed replica whose log was not shown before.
-        log_events_on_failure: Whether to show the cluster's warnings about a job that failed or did not start.
-        on_finish_action: What is done with a finished job: `keep` leaves it to its `ttlSecondsAfterFinished`.
-        on_kill_action: What is done with an unfinished job when its task is killed, cleared or out of time: `delete`,
-            `suspend` (a retry resumes it), or `keep` (a retry goes on waiting for it).
-        propagation_policy: `Foreground` keeps a deleted job visible until its pods are gone, `Background` does not.
-        skip_on_exit_code: An exit code, or several: where the job fails and a replica of it has ended with one of
-            them, the task is skipped and does not fail, as in KubernetesPodOperator.
-        termination_grace_period: Seconds (or a timedelta) that the pods have to end when the job is deleted, over the
-            manifest's.
-        callbacks: A class derived from MXNetJobCallback, or several: functions that are called in the worker while the
-            task goes on, as KubernetesPodOperator has them.
-        result_from: Where the result comes from; None for no result.
-        lease: For how long (seconds, or a timedelta) the job goes on when nobody waits for it any more: a dead worker
-            or triggerer, a deletion that could not be delivered. Then the controller deletes or suspends it, as
-            `on_kill_action` says. It lasts four times `poll_interval` at least, and a retry that is due is waited for:
-            for as long as `retry_delay` and the rules of an ExceptionRetryPolicy say. Beside a `retry_policy` of your
-            own, choose it longer than that ever delays.
-            None, `wait_for_completion=False` and `on_kill_action="keep"` leave the job without: it may run on for ever.
+        wait_for_completion: If False, the task succeeds once the job is created, and `deferrable` has no
+            effect.
+        deferrable: Wait in the triggerer instead of a worker; unset, `[operators] default_deferrable`.
+        durable: If True, a retry continues the job of the try before; if False, each try creates a job.
+        reuse_succeeded_on_retry: If the job succeeded after the previous try died, return its result instead of
+            training again.
+        poll_interval: Time between two polls of a running job, give or take a fifth. A job that waits is polled
+            every five seconds at least.
+        startup_timeout: Time within which the job's pods must run, or the task fails and ends the job; None for
+            no limit. A suspension doesn't count.
+        api_outage_tolerance: Time for which the API server may be unreachable before the task fails. The job
+            goes on, and a retry finds it.
+        get_logs: Show the job's log in the task's log. If False, there is no XCom `metrics`.
+        log_replicas: Replicas whose logs are shown: `["worker-0", "server-0"]`; unset, `worker-0`.
+        log_tail_on_failure: Number of last lines shown of a failed replica whose log was not shown before.
+        log_events_on_failure: Show the cluster's warnings about a job that failed or did not start.
+        on_finish_action: What happens to a finished job. `keep`: it stays until its TTL. `delete`: it is
+            deleted. `delete_succeeded`: failed jobs are kept.
+        on_kill_action: What happens to an unfinished job when its task is killed, cleared or out of time.
+            `suspend`: a retry resumes it. `keep`: a retry waits for it.
+        propagation_policy: `Foreground` keeps a deleted job visible until its pods are gone, `Background`
+            doesn't.
+        skip_on_exit_code: If a replica of a failed job exited with this code, or one of these, the task is
+            skipped instead of failed.
+        termination_grace_period: Time that the pods have to end when the job is deleted; unset, the manifest's.
+        callbacks: Class or classes derived from `MXNetJobCallback`, whose functions are called in the worker.
+        result_from: Source of the result: worker 0's `/dev/termination-log`. None for no result.
+        lease: Time after which the controller ends a job that no worker or trigger waits for any more, as
+            `on_kill_action` says. It is extended to four times `poll_interval` at least, and by the delay of a
+            retry that is due. None, `wait_for_completion=False` and `on_kill_action="keep"`: no lease, and the
+            job may run on for ever.
     """
 
     template_fields: Sequence[str] = (*JobDescriptionMixin.template_fields, *ClusterAccessMixin.template_fields)

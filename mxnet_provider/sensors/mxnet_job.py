@@ -47,22 +47,18 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
     the job waits for, with `mode="reschedule"` at each poke.
 
     Args:
-        job_name: The job's name. (templated)
-        namespace: The job's namespace; if not given, the connection's, else `default`. (templated)
-        target_states: States that are waited for: of Created, Running, Restarting, Suspended, Succeeded, Failed.
-            A job that has Succeeded counts as Running and Created, too.
+        job_name: Name of the job. (templated)
+        namespace: Namespace of the job; unset, the connection's, else the one that Airflow runs in, else
+            `default`. (templated)
+        target_states: States that end the wait: Created, Running, Restarting, Suspended, Succeeded, Failed. A
+            Succeeded job counts as Created and Running, too.
         fail_states: States in which the sensor fails.
-        missing_ok: Whether a job that is not there is waited for; if False, the sensor fails then.
-        deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
-        api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before the sensor fails; with
-            `mode="reschedule"` it is two minutes.
-        kubernetes_conn_id: Connection of type `kubernetes`. (templated)
-        in_cluster: Use the service account of the pod that Airflow runs in.
-        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
-        cluster_context: A context of the kubeconfig. (templated)
-        kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds) and so on. With `soft_fail` or
-            `never_fail` the task is skipped, deferred or not, wherever it would fail; with `silent_fail` it goes on
-            waiting, deferred or not, until `timeout`, unless `job_name` is empty: no waiting fills that in.
+        missing_ok: If True, a job that doesn't exist is waited for; if False, the sensor fails.
+        deferrable: Wait in the triggerer instead of a worker; unset, `[operators] default_deferrable`.
+        api_outage_tolerance: Time for which the API server may be unreachable before the sensor fails; two minutes
+            with `mode="reschedule"`.
+        kwargs: As for every sensor. With `soft_fail` or `never_fail` the task is skipped wherever it would
+            fail; with `silent_fail` it waits until `timeout`.
     """
 
     template_fields: Sequence[str] = ("job_name", "namespace", "kubernetes_conn_id", "config_file", "cluster_context")

@@ -5,16 +5,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.client.jobs import (
     PODS,
     DeletedError,
     collections,
-    job_versions,
     pod_selector,
     pods_of,
     resource_of_job,
+    until_finished,
 )
 from mxnet_operator.readers.pods import ENDED
 
@@ -43,11 +43,7 @@ async def until_stopped(client: "Client", job: dict[str, Any], on_change: Callab
     """
     state = ""
     with contextlib.suppress(DeletedError):
-        async with contextlib.aclosing(job_versions(client, job)) as versions:
-            async for current in versions:
-                if (found := job_state(current)) in TERMINAL:
-                    state = found
-                    break
+        state = job_state(await until_finished(client, job))
     if state:
         path = PODS.path(job["metadata"]["namespace"])
         async with contextlib.aclosing(collections(client, path, pod_selector(job))) as changes:

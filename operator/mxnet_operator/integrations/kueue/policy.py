@@ -2,7 +2,7 @@
 
 It waits as a suspended job does: without pods, and its spec is never written. What stands for it in the queue is a
 Workload that it owns. Its quota is given back once no pod is left: when it is evicted, suspended by its user, or over.
-The reasons are in `docs/decisions/kueue.md`.
+The reasons are in `docs/decisions/gangs.md`.
 """
 
 import hashlib
