@@ -2,6 +2,7 @@
 
 import time
 
+from kubernetes_programs import kubectl
 from waiting import SECONDS, eventually
 
 OFF = "node.kubernetes.io/out-of-service=off:NoExecute"
@@ -44,7 +45,7 @@ def test_a_network_that_stays_cut_is_ended_by_the_stall_and_the_next_attempt_mee
 
 def test_a_node_that_comes_back_with_its_old_pods_alive_disturbs_nobody(gang, nodes):
     first, _, third = nodes
-    gang.create(epochs=150)
+    gang.create(epochs=80)
     gang.trained()
     with third.unplugged():
         gang.waits_for("node3")
@@ -88,10 +89,11 @@ def test_the_leaders_node_dies_with_a_part_of_a_gang_and_the_other_controller_re
 
 
 def test_an_api_server_that_is_away_for_two_minutes_costs_nothing(gang, nodes):
-    gang.create(epochs=150)
+    gang.create(epochs=80)
     gang.trained()
     with nodes[0].down("kube-apiserver"):
         time.sleep(120)  # the outage itself
+    eventually(lambda: nodes[0].run(kubectl(), "get", "--raw", "/readyz", check=False).returncode == 0, every=1)
     gang.succeeded()
 
 
