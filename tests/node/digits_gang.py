@@ -18,8 +18,8 @@ class DigitsGang:
         self.world = world
         self._checkpoints = world.claim("checkpoints")
 
-    def create(self, epochs: int = 40, **run_policy: int) -> None:
-        """Create the job, whose pods are spread over the nodes."""
+    def create(self, epochs: int = 40, tolerated: int = 5, **run_policy: int) -> None:
+        """Create the job, whose pods are spread over the nodes, and tolerate a lost one for so many seconds."""
         job = json.loads(json.dumps(yaml.safe_load(EXAMPLE.read_text())))
         job["spec"]["runPolicy"] = run_policy
         spread = {
@@ -38,7 +38,7 @@ class DigitsGang:
                     "key": f"node.kubernetes.io/{lost}",
                     "effect": "NoExecute",
                     "operator": "Exists",
-                    "tolerationSeconds": 5,
+                    "tolerationSeconds": tolerated,
                 }
                 for lost in ("unreachable", "not-ready")
             ]
