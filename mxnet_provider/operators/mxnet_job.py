@@ -112,49 +112,49 @@ class MXNetJobOperator(FinalManifestMixin):
             MXNetJobStartupTimeoutError: the job's pods did not run in time.
             MXNetJobUnreachableError: the API server was away for too long; the job may be running.
         """
-        with self._one_try(context) as ours:
+        with self._one_try(context) as task_job:
             timeout = self.execution_timeout
             deadline = None if timeout is None else time.time() + timeout.total_seconds()
-            job = ours.begin(
+            job = task_job.begin(
                 lambda token: self._with_objects_applied(self.manifest_to_create(context, token)),
                 deadline,
                 namespace=self._given_namespace,
                 reuse_succeeded=self.reuse_succeeded_on_retry,
             )
             if job is None:
-                self.log.info("%s has succeeded in an earlier try; that is the result.", ours.title)
-                return self._return(context, ours.outcome)
+                self.log.info("%s has succeeded in an earlier try; that is the result.", task_job.title)
+                return self._return(context, task_job.outcome)
             call_back(self, "on_job_creation", context, job=job)
             if self.deferrable or not self.wait_for_completion:
-                ours.await_page(job)
+                task_job.await_page(job)
             if not self.wait_for_completion:
                 begun: dict[str, Any] = storable(summary(job, [], result_of=None))
                 return begun
             if job_state(job) not in TERMINAL and self.deferrable:
-                self._defer(ours, deadline)
+                self._defer(task_job, deadline)
             try:
-                ended = self._wait(ours)
+                ended = self._wait(task_job)
             except AirflowTaskTimeout:
                 now = time.time()
-                if not ours.success_is_known():
+                if not task_job.success_is_known():
                     raise
-                self.log.info("execution_timeout is over, but %s has as good as succeeded.", ours.title)
-                ended = self._wait(ours, deadline=now)
-            return self._complete(context, ours, ended)
+                self.log.info("execution_timeout is over, but %s has as good as succeeded.", task_job.title)
+                ended = self._wait(task_job, deadline=now)
+            return self._complete(context, task_job, ended)
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Go on where the trigger ended; the arguments are Airflow's."""
-        with self._one_try(context) as ours:
-            ours.recall()
-            received, ref = events.read(event), ours.ref
+        with self._one_try(context) as task_job:
+            task_job.recall()
+            received, ref = events.read(event), task_job.ref
             call_back(self, "on_operator_resuming", context, event=received.payload())
             if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
                 raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
             if received.status in ("error", "refused"):
                 self._cursors = received.log_cursors
                 self.log.warning("The trigger gave up on the API server: %s", received.message)
-                return self._check_again(context, ours)
-            return self._complete(context, ours, received)
+                return self._check_again(context, task_job)
+            return self._complete(context, task_job, received)
 
     def resume_execution(
         self, next_method: str, next_kwargs: dict[str, Any] | None, context: "Context"
@@ -165,11 +165,11 @@ class MXNetJobOperator(FinalManifestMixin):
             return result
         except airflow_versions.DEFERRAL_ERRORS as e:
             failure = e
-        with self._one_try(context) as ours:
-            ours.recall()
+        with self._one_try(context) as task_job:
+            task_job.recall()
             self.log.warning("The trigger ended without an event: %s", failure)
             self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
-            return self._check_again(context, ours, out_of_time=airflow_versions.is_deferral_timeout(failure))
+            return self._check_again(context, task_job, out_of_time=airflow_versions.is_deferral_timeout(failure))
 
     def on_kill(self) -> None:
         """Delete, suspend or keep the unfinished job of this try, if it was a user who ended its task."""
@@ -182,7 +182,7 @@ class MXNetJobOperator(FinalManifestMixin):
     @contextlib.contextmanager
     def _one_try(self, context: "Context") -> Iterator[TaskJob]:
         """Hold the job of this try while this process has it; a rejection fails the task in the server's words."""
-        self._job = ours = TaskJob(
+        self._job = task_job = TaskJob(
             context,
             self.hook,
             log=self.log,
@@ -194,27 +194,28 @@ class MXNetJobOperator(FinalManifestMixin):
             retries=self.retries or 0,
         )
         if self._killed:
-            ours.worker_ends()
+            task_job.worker_ends()
         try:
-            yield ours
+            yield task_job
         except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
-            ours.kill("its task was interrupted")
+            task_job.kill("its task was interrupted")
             raise
         except AirflowTaskTimeout:
-            ours.kill(_OUT_OF_TIME)
+            task_job.kill(_OUT_OF_TIME)
             raise
         except airflow_versions.REFUSALS:
-            ours.worker_ends()  # a user may have cleared the task, and no heartbeat of this try will say so any more
+            # A user may have cleared the task, and no heartbeat of this try will say so any more.
+            task_job.worker_ends()
             raise
         except ApiError as e:
-            raise failure(e, ours.title) from e
+            raise failure(e, task_job.title) from e
         else:
-            ours.is_let_go = True
+            task_job.is_let_go = True
         finally:
-            self.mxjob = ours.memory.record.manifest if ours.memory.record else None
+            self.mxjob = task_job.memory.record.manifest if task_job.memory.record else None
             airflow_versions.show_rendered_fields(context["ti"], self.log)
 
-    def _wait(self, ours: TaskJob, deadline: float | None = None, *, get_logs: bool = True) -> Event:
+    def _wait(self, task_job: TaskJob, deadline: float | None = None, *, get_logs: bool = True) -> Event:
         """Wait in this process; Airflow itself keeps the `execution_timeout`, once."""
         from mxnet_provider.replica_logs import ReplicaLogs  # noqa: PLC0415 - not where a DAG is parsed
         from mxnet_provider.watch import JobWatch, StoppedError, run_in_thread  # noqa: PLC0415
@@ -225,30 +226,30 @@ class MXNetJobOperator(FinalManifestMixin):
         async def watch() -> Event:
             async with self.hook.job_client() as client:
                 cursors = self._cursors or {}
-                logs = ReplicaLogs(client, ours.ref, chosen, self.log, metrics, follows=True, cursors=cursors)
+                logs = ReplicaLogs(client, task_job.ref, chosen, self.log, metrics, follows=True, cursors=cursors)
                 try:
                     return await JobWatch(
                         client,
-                        ours.ref,
+                        task_job.ref,
                         self._wait_options,
                         logs,
                         self.log,
-                        renewer=ours.hold.renewer,
-                        lease=None if ours.lease is None else ours.lease.seconds,
+                        renewer=task_job.hold.renewer,
+                        lease=None if task_job.lease is None else task_job.lease.seconds,
                         deadline=deadline,
-                        reattached_at=ours.reattached_at,
+                        reattached_at=task_job.reattached_at,
                         result_of=self._result_of,
-                        observe=ours.note_page,
+                        observe=task_job.note_page,
                     ).run_or_raise()
                 finally:
                     self._cursors = logs.cursors()
 
         try:
-            return run_in_thread(watch(), ours.killed)
+            return run_in_thread(watch(), task_job.killed)
         except StoppedError as e:
-            raise MXNetJobError(f"{ours.title} is no longer waited for, because the task was killed.") from e
+            raise MXNetJobError(f"{task_job.title} is no longer waited for, because the task was killed.") from e
 
-    def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
+    def _defer(self, task_job: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
 
         waiting, logs, ends = self._wait_options, self._log_options, self._end_options
@@ -257,7 +258,7 @@ class MXNetJobOperator(FinalManifestMixin):
         if deadline is not None:  # the scheduler's, should the trigger itself be stuck
             limit = timedelta(seconds=max(deadline - now, 0) + max(60.0, 2 * waiting.poll_interval))
         trigger = MXNetJobTrigger(
-            **msgspec.structs.asdict(ours.ref),
+            **msgspec.structs.asdict(task_job.ref),
             **asdict(waiting),
             **self.connection.arguments(),
             deadline=deadline,
@@ -269,16 +270,16 @@ class MXNetJobOperator(FinalManifestMixin):
             propagation_policy=ends.propagation_policy,
             stats_tags=self._stats_tags,
             deferred_at=now if self._deferred_at is None else self._deferred_at,
-            holder=ours.token,
-            lease=None if ours.lease is None else ours.lease.seconds,
-            reattached_at=ours.reattached_at,
+            holder=task_job.token,
+            lease=None if task_job.lease is None else task_job.lease.seconds,
+            reattached_at=task_job.reattached_at,
         )
-        ours.hand_over()
+        task_job.hand_over()
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
-    def _check_again(self, context: "Context", ours: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
+    def _check_again(self, context: "Context", task_job: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
         """Read the job here after a trigger that ended without an event, and defer again if it just runs."""
-        ref = ours.ref
+        ref = task_job.ref
         try:
             job = self.hook.get_job(ref)
         except Exception as e:
@@ -287,26 +288,26 @@ class MXNetJobOperator(FinalManifestMixin):
             raise MXNetJobUnreachableError(
                 f"The API server can't be reached, and {ref.title} may be running; another try will look for it: {e}"
             ) from e
-        now, deadline = time.time(), ours.deadline
+        now, deadline = time.time(), task_job.deadline
         if out_of_time:
             deadline = min(deadline or now, now)
         found = completion_of(job, ref.uid, now=now, deadline=deadline)
         if found is not None:
-            return self._complete(context, ours, self._wait(ours, deadline, get_logs=False))
-        ours.redefer()
-        return self._defer(ours, ours.deadline)
+            return self._complete(context, task_job, self._wait(task_job, deadline, get_logs=False))
+        task_job.redefer()
+        return self._defer(task_job, task_job.deadline)
 
     # How the waiting ends
 
-    def _complete(self, context: "Context", ours: TaskJob, ended: Event) -> dict[str, Any]:
+    def _complete(self, context: "Context", task_job: TaskJob, ended: Event) -> dict[str, Any]:
         """Conclude from the end of the waiting, for the job and for the task; every way of waiting comes here."""
-        ref = ours.ref
-        ours.memory.note_page(ref, ended.page)
+        ref = task_job.ref
+        task_job.memory.note_page(ref, ended.page)
         concluded = conclude(ended, ref.title, skip_on_exit_code=self.skip_on_exit_code)
         call_back(self, "on_job_completion", context, event=ended.payload())
         if concluded.error is None:
             returned = self._return(context, ended)
-            ours.finished(ended)
+            task_job.finished(ended)
             return returned
         self._push_metrics(context, ended)
         if concluded.shows_logs and self._log_options.get_logs:
@@ -314,8 +315,8 @@ class MXNetJobOperator(FinalManifestMixin):
         if concluded.shows_events and self._log_options.log_events_on_failure:
             show_events(self.hook, ref, self.log)
         if concluded.ends_job:
-            ours.kill(_OUT_OF_TIME if ended.status == "timeout" else "it did not start within startup_timeout")
-        ours.finished(ended)
+            task_job.kill(_OUT_OF_TIME if ended.status == "timeout" else "it did not start within startup_timeout")
+        task_job.finished(ended)
         raise concluded.error
 
     def _return(self, context: "Context", ended: Event) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mxnet_operator.api import conditions
 from mxnet_operator.api.conditions import STALLED
 from mxnet_operator.api.types import Metric, SlowWorker, StalledWorker, TrainingStatus
-from mxnet_operator.integrations.integration import Surroundings
+from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.integrations.worker_logs import (
     AT_A_TIME,
     COMPARE_EVERY,
@@ -195,7 +195,7 @@ class Looker:
 
     def __init__(self, integration=None):
         self.server, self.now = Server(), 1000.0
-        around = Surroundings(client=self.server, record=None, clock=lambda: self.now)
+        around = ReaderContext(client=self.server, record=None, clock=lambda: self.now)
         self.reader = (integration or WorkerLogs()).reader(around)
 
     async def look(

@@ -49,7 +49,7 @@ async def choice(name: str, code: Exit) -> OnInterrupt:
             return OnInterrupt.STOP
 
 
-async def part(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
+async def finish_interrupted(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
     """Delete, stop or keep the job of an interrupted command; a job that is no longer `ours` is kept."""
     job = record.job
     if job is None:

@@ -19,7 +19,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.argo_workflow import ProgressFile
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
-from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
+from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, finish_interrupted, part_as_step
 from mxnet_operator.cli.running.local_files import (
     bring_home,
     claim_folder,
@@ -135,7 +135,7 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
             if options.output is not None and how is not OnInterrupt.KEEP:
                 await _bring_before_deletion(client, record, options.output)
             late = f"not finished after {elapsed_text(options.timeout or 0)}"
-            await part(client, record, how, late if code is Exit.TIMEOUT else "interrupted", ours)
+            await finish_interrupted(client, record, how, late if code is Exit.TIMEOUT else "interrupted", ours)
             return code
 
 

@@ -16,7 +16,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.client.stalls import READ_SECONDS, read_training, read_trainings
-from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
+from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.plan import Observed, PodView
@@ -54,9 +54,9 @@ class _Look(msgspec.Struct):
 class LogReader(JobReader):
     """Reader of the last lines of each running job's first worker, and of the others' where that one stands still."""
 
-    def __init__(self, around: Surroundings, look_every: float, reading: "Counter[str]") -> None:
+    def __init__(self, context: ReaderContext, look_every: float, reading: "Counter[str]") -> None:
         """Create a reader that has read nothing; the time is in seconds, `reading` counts the jobs being read."""
-        self._client, self._clock = around.client, around.clock
+        self._client, self._clock = context.client, context.clock
         self._look_every = look_every
         self._looks: dict[str, _Look] = {}
         self._reading = reading
@@ -159,6 +159,6 @@ class WorkerLogs(Integration):
         self._look_every = look_every
         self._reading: Counter[str] = Counter()
 
-    def reader(self, around: Surroundings) -> JobReader:
+    def reader(self, context: ReaderContext) -> JobReader:
         """Return a reader of workers' last lines."""
-        return LogReader(around, self._look_every, self._reading)
+        return LogReader(context, self._look_every, self._reading)
