@@ -58,6 +58,10 @@ programs: $(VENV)/.installed ## Build what the tests on a real Kubernetes, Kueue
 test-airflow: $(VENV)/.installed ## Of the tests, run those that need a whole Airflow (scheduler, triggerer, API server).
 	@$(PYTEST) -m whole_airflow tests/airflow $(PYTEST_ARGS)
 
+.PHONY: nodes
+nodes: $(VENV)/.installed ## Run the scenes of a gang on three real nodes, which fail in turn: half an hour, as root; needs `make programs`.
+	@$(PYTEST) --tier=all tests/node/test_three_nodes.py tests/node/scenes_of_three_nodes.py $(PYTEST_ARGS)
+
 .PHONY: simulate
 simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
 	@PYTHONPATH=tests/simulation:tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))

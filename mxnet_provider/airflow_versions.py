@@ -80,6 +80,18 @@ def id_of_try(ti: Any) -> UUID | str:
     return uuid5(NAMESPACE_URL, f"{ti.dag_id}/{ti.run_id}/{ti.task_id}/{ti.map_index}/{ti.try_number}")
 
 
+def show_rendered_fields(ti: Any, log: Any) -> None:
+    """Store templated fields anew for Airflow's page; Airflow 3 does it for `overwrite_rtif_after_execution`."""
+    if not IS_AIRFLOW_2:
+        return
+    from airflow.models.renderedtifields import RenderedTaskInstanceFields  # noqa: PLC0415
+
+    try:
+        RenderedTaskInstanceFields(ti, render_templates=False).write()
+    except Exception as e:
+        log.warning("Airflow's page does not show the job as it was created: %s: %s", type(e).__name__, e)
+
+
 async def states_of(ti: Any) -> dict[str, Any]:
     """Read the states of a task instance's run by task id, with `_<map index>` where it is mapped; {} for no such task.
 

@@ -1,9 +1,12 @@
 """Way from a task or trigger to its cluster: four arguments, which all of them have."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+
+from airflow.providers.common.compat.sdk import BaseOperator
 
 from mxnet_provider.options import DEFAULT_CONNECTION
 
@@ -36,8 +39,34 @@ class ClusterConnection:
         return asdict(self)
 
 
-class ClusterAccessMixin:
-    """An operator or sensor with the arguments of a connection to a cluster."""
+class ClusterAccessMixin(BaseOperator):
+    """An operator or sensor that reaches a cluster.
+
+    Args:
+        kubernetes_conn_id: Airflow connection of type `kubernetes`. If `kubernetes_default` doesn't exist, the
+            pod's ServiceAccount or kubectl's configuration is used. (templated)
+        in_cluster: Use the ServiceAccount of the pod that Airflow runs in.
+        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs the file, too.
+            (templated)
+        cluster_context: Context of the kubeconfig; unset, its current one. (templated)
+    """
+
+    template_fields: Sequence[str] = ("kubernetes_conn_id", "config_file", "cluster_context")
+
+    def __init__(
+        self,
+        *,
+        kubernetes_conn_id: str = DEFAULT_CONNECTION,
+        in_cluster: bool | None = None,
+        config_file: str | None = None,
+        cluster_context: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.kubernetes_conn_id = kubernetes_conn_id
+        self.in_cluster = in_cluster
+        self.config_file = config_file
+        self.cluster_context = cluster_context
 
     @property
     def connection(self) -> ClusterConnection:

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import CREATED, FAILED, RESTARTING, RUNNING, SUCCEEDED, SUSPENDED
@@ -28,6 +28,7 @@ _WITHOUT_END: Final = {
 
 FinishAction = Literal["keep", "delete", "delete_succeeded"]
 Propagation = Literal["Foreground", "Background"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,11 @@ class EndOptions:
         _require("lease", self.lease, self.lease is None or self.lease >= 1, "None, or a number of seconds from 1 on")
         grace = self.termination_grace_period
         _require("termination_grace_period", grace, grace is None or grace >= 0, "0 or more, or None")
+
+
+def from_attributes(kind: type[T], owner: object, **instead: Any) -> T:
+    """Return options of this kind from the attributes of the same names."""
+    return kind(**{each.name: getattr(owner, each.name) for each in fields(kind)} | instead)  # type: ignore[arg-type]
 
 
 def in_seconds(name: str, value: Any) -> Any:

@@ -1,6 +1,7 @@
 """The logs of a job's replicas, shown in the log of its task, each line once.
 
-A trigger reads them poll by poll, since hundreds of tasks share its loop; a worker follows them as they are written.
+A trigger reads them poll by poll, since hundreds of tasks share its loop; a worker follows them as they are written. A
+trigger follows as well where the job's end deletes the pods: what a pod writes after the last poll goes with it.
 """
 
 import asyncio
@@ -40,11 +41,17 @@ _TAIL_LINES: Final = 1000
 _AT_ONCE: Final = {"polls": 1000, "follows": 10_000}
 _PER_SECOND: Final = {"polls": 20.0, "follows": 200.0}
 """A worker is its task's alone: it shows more than a trigger does."""
+_MOST_FOLLOWED: Final = 50
+"""Logs that the triggers of a process follow: half of its connections to an API server."""
 _SETTLE_SECONDS: Final = 10.0
 _SHOWN_LINE: Final = 50
 """What showing a line costs, where reading one costs 1: Airflow's own logging takes milliseconds."""
 _TURN: Final = 1000
 """After work of so much cost the event loop has its turn: hundreds of jobs share it."""
+
+
+_followed: Final[set["Follower"]] = set()
+"""Those that are under way in this process."""
 
 
 class Follower:
@@ -94,6 +101,7 @@ class ReplicaLogs:
         self._chosen = tuple(chosen)
         self._log = log
         self._how: Literal["polls", "follows"] = "follows" if follows else "polls"
+        self._loses_pods = False
         self._cursors = {label: LogCursor(cursors.get(label)) for label in self._chosen}
         self._shown_until = shown_until
         self._pods: dict[str, replicas.Pod] = {}
@@ -121,6 +129,8 @@ class ReplicaLogs:
         """Show what has been written since the last poll."""
         if not self._chosen or job_state(job) in ("", CREATED):
             return
+        run_policy = (job.get("spec") or {}).get("runPolicy") or {}
+        self._loses_pods = run_policy.get("cleanPodPolicy") == "All"
         try:
             await self._find_pods(job)
             each = (self._poll_one(label, pod) for label, pod in self._pods.items())
@@ -133,7 +143,8 @@ class ReplicaLogs:
 
     async def _poll_one(self, label: str, pod: replicas.Pod) -> None:
         """Look at one log. One that takes its time is read on at the next poll: it holds up no lease of the job."""
-        if self._how == "follows":
+        has_room = self._loses_pods and len(_followed) < _MOST_FOLLOWED
+        if self._how == "follows" or label in self._followers or has_room:
             await self._follow(label, pod)
             return
         async with asyncio.timeout(_POLL_SECONDS):
@@ -142,10 +153,11 @@ class ReplicaLogs:
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
         last = {label_of(pod): pod for pod in pods if label_of(pod) in self._cursors and has_log(pod)}
-        for label in set(self._budgets) - set(last):  # its pod is gone, and what it still wrote may be under way
-            if label in self._followers:
+        for label in {*self._budgets, *self._followers} - set(last):
+            if label in self._followers:  # its pod is gone, and what it still wrote may be under way
                 await self._settle(label)
-            await self._emit(self._budgets[label].finish())
+            if label in self._budgets:
+                await self._emit(self._budgets[label].finish())
         for label, pod in last.items():
             name = pod["metadata"]["name"]
             if (follower := self._followers.get(label)) is not None:
@@ -194,6 +206,8 @@ class ReplicaLogs:
             self._cursors[label] = LogCursor()
         self._followers[label] = follower = Follower(self._log_of(label, name, uid))
         follower.task = asyncio.create_task(self._keep_reading(follower, label, name))
+        _followed.add(follower)
+        follower.task.add_done_callback(lambda _: _followed.discard(follower))
 
     async def _settle(self, label: str) -> None:
         """Let the following of a pod that has ended, or is gone, come to its end."""
@@ -217,7 +231,7 @@ class ReplicaLogs:
     def _log_of(self, label: str, name: str, uid: str = "") -> PodLog:
         """Return a pod's log from where the cursor is. It goes on through any outage: the wait for the job decides."""
         return PodLog(
-            self._client,
+            self._client.api,
             self._ref.namespace,
             name,
             uid,
@@ -272,10 +286,15 @@ class ReplicaLogs:
             await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
 
     async def _emit(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self._log.info("%s", line)
-            if self._how == "polls":  # a following may be cancelled here, and the lines after this one were lost
+        left = iter(lines)
+        try:
+            for line in left:
+                self._log.info("%s", line)
                 await self._give_way(_SHOWN_LINE)
+        except asyncio.CancelledError:  # of a follower: the cursor is behind these lines
+            for line in left:
+                self._log.info("%s", line)
+            raise
 
     async def _give_way(self, cost: int) -> None:
         """Count work, and let others of the loop have their turn when it was enough."""

@@ -1,12 +1,10 @@
 """Where all workers of a job stand still, in the log of its task."""
 
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.client.stalls import read_each
-from mxnet_operator.readers.log_lines import LogCursor
+from mxnet_operator.client.stalls import read_trainings
 from mxnet_operator.readers.pods import has_log, label_of
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
 from mxnet_provider.job.job_ref import JobRef
@@ -45,12 +43,6 @@ class StalledGang:
         pods = [pod for pod in in_order(await self._client.replica_pods(self._ref)) if has_log(pod)]
         workers = [pod for pod in pods if label_of(pod).startswith(f"{names.WORKER.lower()}-")][:MOST_WORKERS]
         named = {label_of(pod): pod["metadata"]["name"] for pod in workers}
-        lines = await read_each(named, lambda worker: self._last_line(named[worker]))
-        stalls = {worker: stall_in(line) for worker, line in lines.items()}
-        if text := gang_stall(stalls):
+        logs = await read_trainings(self._client.api, self._ref.namespace, named, 1)
+        if text := gang_stall({worker: log.stall for worker, log in logs.items()}):
             self._log.warning("%s %s", self._ref.title, text)
-
-    async def _last_line(self, pod: str) -> str:
-        async with aclosing(self._client.read_log(pod, self._ref.namespace, since=None, tail_lines=1)) as chunks:
-            log = b"".join([chunk async for chunk in chunks])
-        return LogCursor().take(log.strip().rpartition(b"\n")[2]) or ""

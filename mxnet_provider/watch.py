@@ -7,19 +7,23 @@ import asyncio
 import concurrent.futures
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mxnet_operator.readers.log_lines import LineSplitter
+from mxnet_operator.client.pod_log import PodLog
+from mxnet_operator.client.whole_result import result_from
+from mxnet_operator.readers.long_result import reference
+from mxnet_operator.readers.pods import label_of
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
-from mxnet_provider.job import replicas, result_in_log
+from mxnet_provider.job import replicas
 from mxnet_provider.job.completion import Completion, completion_of
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, LeaseRenewer, title_of
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.polling import Polling
+from mxnet_provider.job.polling import retries_of_polls, through_outage, until_next_poll
+from mxnet_provider.job.sensor_state import SensorEvent
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import WaitOptions
 from mxnet_provider.replica_logs import ReplicaLogs
@@ -84,7 +88,9 @@ class JobWatch:
         self._result_of = result_of
         self._observe = observe
         self._states = StateLog(ref)
-        self._polling = Polling(waiting.poll_interval, waiting.api_outage_tolerance, warn=log.warning, lease=lease)
+        self._retries = retries_of_polls(
+            waiting.poll_interval, waiting.api_outage_tolerance, warn=log.warning, lease=lease
+        )
 
     async def run_or_raise(self) -> Event:
         """Wait as `run`, for who can't go on without an API server.
@@ -105,30 +111,40 @@ class JobWatch:
         async with self._logs:
             while True:
                 try:
-                    self.job = job = await self._client.get_job(self._ref)
-                    self.found = found = self._completion(job)
-                    if found is None and job is not None:
-                        await self._renew(job)
-                    pods = await self._pods() if found is not None and found.is_over else []
-                    if job is not None and found is not None and found.is_over:
-                        job = await with_whole_result(self._client, job, pods, self._result_of, self._log)
+                    job, pods = await through_outage(self._retries, self._look)
                 except Exception as e:
-                    if (status := self._polling.failed(e)) is not None:
-                        self.gave_up_on = e
-                        away = f"The API server has been away for {self._polling.outage.away:.0f} s: {message(e)}"
-                        said = away if status == "error" else message(e)
-                        return self._event(Completion(status, said, "Unreachable"), None, [])
-                else:
-                    self._polling.answered(job)
-                    if job is not None and job["metadata"]["uid"] == self._ref.uid:
-                        self._states.report(job, self._log)
-                        self._observe(job)
-                        self._logs.metrics.status(job)
-                        is_over = found is not None and found.is_over
-                        await (self._logs.drain(pods) if is_over else self._logs.poll(job))
-                    if found is not None:
-                        return self._event(found, job, pods)
-                await asyncio.sleep(self._polling.pause)
+                    if refusal(e) is None and not is_transient(e):
+                        raise
+                    self.gave_up_on = e
+                    return self._event(self._unreachable(e), None, [])
+                found = self.found
+                if job is not None and job["metadata"]["uid"] == self._ref.uid:
+                    self._states.report(job, self._log)
+                    self._observe(job)
+                    self._logs.metrics.status(job)
+                    is_over = found is not None and found.is_over
+                    await (self._logs.drain(pods) if is_over else self._logs.poll(job))
+                if found is not None:
+                    return self._event(found, job, pods)
+                await asyncio.sleep(until_next_poll(job, self._waiting.poll_interval))
+
+    async def _look(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """Read the job, hold it, and return it; with its pods and its whole result where it is over."""
+        self.job = job = await self._client.get_job(self._ref)
+        self.found = found = self._completion(job)
+        if job is None or (found is not None and not found.is_over):
+            return job, []
+        if found is None:
+            await self._renew(job)
+            return job, []
+        pods = await self._pods()
+        return await with_whole_result(self._client, job, pods, self._result_of, self._log), pods
+
+    def _unreachable(self, e: Exception) -> Completion:
+        if not is_transient(e):
+            return Completion("refused", message(e), "Unreachable")
+        away = f"The API server has been away for {self._retries.outage.away:.0f} s: {message(e)}"
+        return Completion("error", away, "Unreachable")
 
     def _completion(self, job: Mapping[str, Any] | None) -> Completion | None:
         return completion_of(
@@ -176,9 +192,34 @@ class JobWatch:
             result_of=self._result_of,
             logs_shown=sorted(self._logs.complete),
             log_cursors=self._logs.cursors(),
-            outage_s=round(self._polling.outage.longest, 1),
+            outage_s=round(self._retries.outage.longest, 1),
             metrics=self._logs.metrics.history(),
         )
+
+
+async def until_settled(
+    client: "AsyncJobClient",
+    ref: JobRef,
+    log: "Logger",
+    settle: Callable[[Mapping[str, Any] | None], SensorEvent | None],
+    *,
+    poll_interval: float,
+    api_outage_tolerance: float,
+) -> SensorEvent:
+    """Wait until `settle` has decided on the job that has the name, or the API server is away for too long."""
+    states, retries = StateLog(ref), retries_of_polls(poll_interval, api_outage_tolerance, warn=log.warning)
+    while True:
+        try:
+            job = await through_outage(retries, partial(client.get_job, ref))
+        except Exception as e:
+            if refusal(e) is None and not is_transient(e):
+                raise
+            return SensorEvent(status="error" if is_transient(e) else "refused", message=message(e))
+        if (decision := settle(job)) is not None:
+            return decision
+        if job is not None:
+            states.report(job, log)
+        await asyncio.sleep(until_next_poll(job, poll_interval))
 
 
 async def with_whole_result(
@@ -189,30 +230,22 @@ async def with_whole_result(
     log: "Logger",
 ) -> dict[str, Any]:
     """Return a finished job with its result, from the log where that is too long for the status."""
-    there = result_in_log.result_in_log(job, pods, result_of)
-    if there is None:
+    wanted = None
+    if result_of is not None:
+        wanted = reference((job.get("status") or {}).get("result") or replicas.result_text(pods, result_of))
+    if wanted is None:
         return job
-    try:
-        if there.pod is not None:
-            namespace = job["metadata"]["namespace"]
-            lines = await _read(client.read_log(there.pod, namespace, since=None, tail_lines=there.wanted.tail_lines))
-            if (completed := there.completed(job, lines)) is not None:
-                return completed
-    except Exception as e:
-        if refusal(e) is None or is_transient(e):
-            raise
-        log.warning(result_in_log.UNREADABLE, there.pod, message(e))
-    log.warning(result_in_log.LOST, there.wanted.loss)
+    for name in (pod["metadata"]["name"] for pod in pods if label_of(pod) == result_of):
+        lines = PodLog(client.api, job["metadata"]["namespace"], name).lines(tail=wanted.tail_lines)
+        try:
+            if (whole := await result_from(lines, wanted, job)) is not None:
+                return whole
+        except Exception as e:
+            if refusal(e) is None or is_transient(e):
+                raise
+            log.warning("The log of %s, which has the job's result, could not be read: %s", name, message(e))
+    log.warning("%s The task returns none.", wanted.loss)
     return job
-
-
-async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
-    splitter = LineSplitter()
-    lines: list[bytes] = []
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            lines += splitter.feed(chunk)
-    return [*lines, splitter.rest]
 
 
 class StoppedError(Exception):

@@ -4,17 +4,20 @@ import inspect
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+from type_names import type_name
+
+from mxnet_operator.description.description import MXJobDescription
+from mxnet_operator.description.pods import PodDescription
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+from mxnet_provider.operators.described_job import JobDescriptionMixin
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_sweep import MXNetBestTrialOperator, MXNetSweep
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
-from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
-from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
 CLASSES = (
     MXNetJobOperator,
@@ -23,17 +26,19 @@ CLASSES = (
     MXNetBestTrialOperator,
     MXNetJobDeleteOperator,
     MXNetJobSensor,
-    MXNetJobTrigger,
-    MXNetJobStateTrigger,
     MXNetJobHook,
     MXNetJobAsyncHook,
 )
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "airflow-reference.md"
-HEAD = """# Airflow provider: reference
+HEAD = """# Airflow classes
 
-Made from the docstrings by `make generate`. How to use it, and what happens when something fails:
-[airflow.md](airflow.md). Operators and sensors take keyword arguments only; † marks templated ones.
+[How to use them](airflow.md), and [what happens](airflow-events.md) when a task is killed or retried.
+Operators and sensors take keyword arguments only. † marks templated ones.
+A `dict` is a Kubernetes object; a model of `kubernetes.client` is accepted, too.
+
+<!-- Made from the docstrings by `make generate`. -->
 """
+_DESCRIBED = get_type_hints(MXJobDescription)
 
 
 def reference() -> str:
@@ -42,13 +47,27 @@ def reference() -> str:
 
 
 def _section(cls: type) -> str:
-    doc = inspect.getdoc(cls) or ""
-    text, _, arguments = doc.partition("\nArgs:\n")
+    text = (inspect.getdoc(cls) or "").partition("\nArgs:\n")[0]
     rows = [
-        f"| `{name}`{_mark(cls, name)} | {_default(cls, name)} | {words} |" for name, words in _arguments(arguments)
+        f"| `{name}`{_mark(cls, name)} | {_type(cls, name)} | {_default(cls, name)} | {words} |"
+        for name, words in described(cls)
     ]
-    table = ["| Parameter | Default | |", "|---|---|---|", *rows]
+    table = ["| parameter | type | default | what it is |", "|---|---|---|---|", *rows]
     return "\n".join([f"## {cls.__name__}", "", f"`{cls.__module__}`", "", text.strip(), "", *table, ""])
+
+
+def described(cls: type) -> list[tuple[str, str]]:
+    """The arguments of a class and of its bases without a section of their own, then the fields of a description."""
+    documented = {base for each in CLASSES if each in cls.__mro__[1:] for base in each.__mro__}
+    sources = [each for each in cls.__mro__ if each.__module__.startswith("mxnet_provider") and each not in documented]
+    if JobDescriptionMixin in sources:
+        sources += [PodDescription, MXJobDescription]
+    found: dict[str, str] = {}
+    for each in sources:
+        for name, words in _arguments((inspect.getdoc(each) or "").partition("\nArgs:\n")[2]):
+            found.setdefault(name, words)
+    names = dict.fromkeys([*(name for name in _parameters(cls) if name in found), *found])
+    return [(name, found[name]) for name in sorted(names, key="kwargs".__eq__)]
 
 
 def _arguments(text: str) -> list[tuple[str, str]]:
@@ -68,13 +87,29 @@ def _mark(cls: Any, name: str) -> str:
     return "†" if name in getattr(cls, "template_fields", ()) else ""
 
 
-def _default(cls: Any, name: str) -> str:
+def _type(cls: Any, name: str) -> str:
+    if _is_described(cls, name):
+        return type_name(_DESCRIBED[name])
     parameter = _parameters(cls).get(name)
     if parameter is None or parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+        return ""
+    return type_name(parameter.annotation)
+
+
+def _default(cls: Any, name: str) -> str:
+    parameter = _parameters(cls).get(name)
+    if parameter is None:
+        return "`None`" if _is_described(cls, name) else ""
+    if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
         return ""
     if parameter.default is parameter.empty:
         return "required"
     return f"`{parameter.default.__name__ if isinstance(parameter.default, type) else repr(parameter.default)}`"
+
+
+def _is_described(cls: Any, name: str) -> bool:
+    """Whether an operator takes the field of a job's description, whose type says more than the operator's own."""
+    return name in _DESCRIBED and issubclass(cls, JobDescriptionMixin)
 
 
 def _parameters(cls: type) -> dict[str, inspect.Parameter]:

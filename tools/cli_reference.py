@@ -4,6 +4,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +13,19 @@ from mxnet_operator.cli.app import whole
 
 APPS: Final = {"mxjob": mxjob.app, "mxnet-operator": mxnet_operator.app}
 TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "cli-reference.md"
-HEAD: Final = """# Command line: reference
+HEAD: Final = """# Command line
 
-Generated from `--help` by `make generate`. How `mxjob run` behaves in scripts, with all exit codes: [run.md](run.md);
-how the controller is configured: [operate.md](operate.md). Every command has `--help`, or `-h`.
+[`mxjob run` in scripts](run.md), with all exit codes. [The controller's flags](controller-reference.md).
+Every command has `--help`, or `-h`.
+
+<!-- Generated from `--help` by `make generate`. -->
+
+## Which cluster
+
+Commands that talk to a cluster take these options:
+
+| option | description |
+|---|---|
 """
 _MARKUP: Final = re.compile(r"\[/?[a-z ]*\]")
 _RECORD: Final = re.compile(
@@ -27,7 +37,9 @@ _OF_TYPER: Final = ("--install-completion", "--show-completion")
 
 def reference() -> str:
     """The whole document."""
-    return "\n".join([HEAD, *(text for name, app in APPS.items() for text in _sections(whole(app), name, level=2))])
+    rows = [f"| `{written}` | {text} |" for written, text in _of_a_cluster()]
+    sections = [text for name, app in APPS.items() for text in _sections(whole(app), name, level=2)]
+    return "\n".join([HEAD + "\n".join(rows), "", *sections])
 
 
 def _sections(command: Any, name: str, level: int) -> Iterator[str]:
@@ -36,8 +48,11 @@ def _sections(command: Any, name: str, level: int) -> Iterator[str]:
     below = getattr(command, "commands", {})
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece]
     parts = [f"{'#' * level} {name}", "", f"    {' '.join([name, *pieces])}", "", _text(command.help or "")]
-    if rows := [_row(*record) for record in _records(command, context)]:
-        parts += ["", "| Option | Description | Default, environment |", "|---|---|---|", *rows]
+    records = list(_records(command, context))
+    if rows := [_row(*each) for each in records if each not in _of_a_cluster()]:
+        parts += ["", "| option | description | default, environment |", "|---|---|---|", *rows]
+    if len(rows) < len(records):
+        parts += ["", "And [the options of a cluster](#which-cluster)."]
     if below:
         parts += ["", "| Command | |", "|---|---|"]
         parts += [f"| [`{name} {each}`](#{_anchor(f'{name} {each}')}) | {_first(one)} |" for each, one in below.items()]
@@ -54,6 +69,15 @@ def _records(command: Any, context: Any) -> Iterator[tuple[str, str]]:
         record = parameter.get_help_record(context)
         if record and not set(parameter.opts) & set(_OF_TYPER):
             yield record
+
+
+@cache
+def _of_a_cluster() -> dict[tuple[str, str], None]:
+    """The options by which a command chooses its cluster, as all such commands have them."""
+    get = whole(mxjob.app).commands["get"]
+    chosen = [each for each in get.params if set(each.opts) & {"--kubeconfig", "--context", "--namespace"}]
+    context = get.context_class(get)
+    return dict.fromkeys(each.get_help_record(context) for each in chosen)
 
 
 def _row(written: str, text: str) -> str:

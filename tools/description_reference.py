@@ -6,7 +6,9 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
+
+from type_names import type_name
 
 from mxnet_operator.cli import mxjob
 from mxnet_operator.cli.app import whole
@@ -14,12 +16,13 @@ from mxnet_operator.description import MXJobDescription, Role
 from mxnet_operator.description.pods import PodDescription
 
 TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "description-reference.md"
-HEAD: Final = """# A job's description: reference of fields
+HEAD: Final = """# Fields of a description
 
-Generated from the classes by `make generate`. What the description is for, how it is merged over a manifest and what is
-rejected: [description.md](description.md). The fields have the same names, defaults and errors in `MXJobDescription`
-(the Python client), `MXNetJobOperator` (Airflow) and `MXJobSpec` (Hera); the last column is the option of `mxjob run`,
-where it has one. Times are seconds or a `timedelta`.
+[How to describe a job](description.md). The fields are the same in `MXJobDescription` (Python), `MXNetJobOperator`
+(Airflow), `MXJobSpec` (Hera) and the options of `mxjob run`.
+A `dict` is a Kubernetes object; a model of `kubernetes.client` is accepted, too.
+
+<!-- Generated from the classes by `make generate`. -->
 """
 _OPTIONS: Final = {
     "command": "`-- COMMAND...`",
@@ -37,18 +40,19 @@ def reference() -> str:
     described = {**_entries(PodDescription), **_entries(MXJobDescription)}
     of_a_role = {**_entries(PodDescription), **_entries(Role)}
     options = set(_options())
+    types = {**get_type_hints(MXJobDescription), **get_type_hints(Role)}
     rows = [
-        f"| `{field.name}` | {described[field.name]} | {_option(field.name, options)} |"
-        for field in dataclasses.fields(MXJobDescription)
+        f"| `{name}` | {type_name(types[name])} | {described[name]} | {_option(name, options)} |"
+        for name in (field.name for field in dataclasses.fields(MXJobDescription))
     ]
-    only = [f"| `{name}` | {of_a_role[name]} |" for name in _entries(Role)]
+    only = [f"| `{name}` | {type_name(types[name])} | {of_a_role[name]} |" for name in _entries(Role)]
     return "\n".join(
         [
             HEAD,
             "## MXJobDescription",
             "",
-            "| Field | | `mxjob run` |",
-            "|---|---|---|",
+            "| field | type | what it is | `mxjob run` |",
+            "|---|---|---|---|",
             *rows,
             "",
             "## Role",
@@ -56,8 +60,8 @@ def reference() -> str:
             "`workers`, `servers` and `schedulers` take one in place of a number: `Role(replicas=2, gpus=1)`, or a"
             " mapping with the same names. It has the fields of pods and containers above, and:",
             "",
-            "| Field | |",
-            "|---|---|",
+            "| field | type | what it is |",
+            "|---|---|---|",
             *only,
             "",
         ]

@@ -8,7 +8,7 @@ with Workflow(
     generate_name="digits-",
     entrypoint="digits",
     service_account_name="mxjob-workflow",
-    arguments=[Parameter(name="epochs", value="20"), Parameter(name="runner-image", value="mxnet-operator:0.1.0")],
+    arguments=[Parameter(name="epochs", value="20"), Parameter(name="runner-image", value="mxnet-operator:0.2.0.dev0")],
 ) as workflow:
     MXJobRunner(
         name="digits",

@@ -87,7 +87,9 @@ _TUNING = (
     _DELETE_WITH_WORKFLOW,
 )
 _RUNNER_IMAGE = Parameter(
-    name="runner-image", default="mxnet-operator:0.1.0", description="an image with mxjob: operator/Dockerfile makes it"
+    name="runner-image",
+    default="mxnet-operator:0.2.0.dev0",
+    description="an image with mxjob: operator/Dockerfile makes it",
 )
 _TRAINING = (
     *(_IMAGE, _COMMAND, _ARGS, _ENV, _WORKERS, _SERVERS, _RESOURCES, _GPUS),

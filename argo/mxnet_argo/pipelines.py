@@ -28,29 +28,26 @@ def sweep(
     parallelism: int = 4,
     direction: Direction = "maximize",
 ) -> DAG:
-    """Build a DAG that runs the step once for each trial, a few at a time, and reports which was best.
+    """Build a DAG that runs the step once for each trial, and reports the best trial.
 
-    Its input `trials` is a JSON list with one item for each trial: a mapping with a value for each of `trial_inputs`,
-    or, where that is a single name, whatever that input takes. `by` and `direction` are the defaults of its inputs
-    `metric` and `direction`; the step's other inputs are the DAG's, with the same defaults. A trial that fails doesn't
-    stop the others. Where `trials` isn't such a list, or `direction` is neither, the DAG fails in words, and no trial
-    runs.
+    Its input `trials` is a JSON list with one mapping of `trial_inputs` to values for each trial; if `trial_inputs` is
+    one name, an item is that input's value. `by` and `direction` are defaults of its inputs `metric` and `direction`.
+    The step's other inputs are the DAG's. A trial that fails doesn't stop the others. If `trials` or `direction` is
+    wrong, the DAG fails with a message before any trial runs.
 
-    Its output `results` is a JSON list of the trials that succeeded, `{"job", "value", "result"}` each: `result` is
-    what the trial reported, parsed where it is JSON, and `value` the number in it, or null. Those without a number come
-    first, then the others up to the best. The output `best` is the last of them, of equals the first given. Where no
-    trial reported a number, the DAG fails and says so; the table is then in the output `results` of its task `trials`.
+    Its output `results` is a JSON list of `{"job", "value", "result"}` of the successful trials, the best last; `value`
+    is the number in the result, or null. Its output `best` is that last trial; of equal trials, the first given. If no
+    trial reported a number, the DAG fails, and `results` is an output of its task `trials`.
 
-    Within `with workflow`, or a template that the workflow has: the DAG refers to two more templates, `NAME-trials` and
-    `NAME-outcome`, which Hera adds there.
+    Call it within `with workflow`: the DAG refers to two more templates, `NAME-trials` and `NAME-outcome`.
 
     Args:
-        name: the template's name.
-        step: the job of one trial; its script writes a JSON object to /dev/termination-log.
-        by: the number in that object by which trials are compared, whatever characters its key has.
-        trial_inputs: the step's inputs that differ from trial to trial.
-        parallelism: how many trials run at once.
-        direction: whether the highest or the lowest number is the best.
+        name: Name of the template.
+        step: Job of one trial, whose script writes a JSON object to /dev/termination-log.
+        by: Key in that object whose number is compared.
+        trial_inputs: Inputs of the step that differ from trial to trial.
+        parallelism: Number of trials that run at once.
+        direction: `maximize` or `minimize`.
 
     Raises:
         ValueError: a trial's input is not one of the step's, the step has an input of the name of one of the sweep's,

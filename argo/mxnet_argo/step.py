@@ -57,7 +57,7 @@ OUTPUTS: Final = {
 }
 """The step's output parameters: jq filters of the finished job, in order. The first fails where the job has failed, so
 that the step fails with the job's own words as its message
-(docs/decisions/argo-steps.md)."""
+(docs/decisions/argo.md)."""
 
 _RESTART_IF_KILLED: Final = {
     "containers": [

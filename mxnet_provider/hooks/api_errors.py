@@ -4,6 +4,8 @@ from typing import Final
 
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 
+OF_THE_SERVER: Final = (ApiError, ApiUnavailable, TimeoutError, ConnectionError)
+"""What a request raises that the API server rejects or does not answer, and no mistake of the caller's."""
 _FOR_GOOD: Final = frozenset({400, 404, 405, 415, 422})
 
 

@@ -12,8 +12,6 @@ from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_provider.hooks import kube_configuration
-from mxnet_provider.job import kill
-from mxnet_provider.job.job_ref import JobRef
 
 REPLY_SECONDS: Final = 30.0
 
@@ -60,20 +58,6 @@ class AsyncJobClient(JobClient, abc.ABC):
     async def __aexit__(self, *exc_info: object) -> None:
         self._open = None
         await self._held.aclose()
-
-    async def end_job(self, ref: JobRef, decide: kill.Decide, *, propagation_policy: str = "Foreground") -> kill.Ending:
-        """Do to the job what `decide` makes of it as it is, again for as long as it changes in between."""
-        for _ in range(kill.ATTEMPTS):
-            match decide(await self.get_job(ref)):
-                case kill.Leave(why):
-                    return kill.Ending(done=False, why=why)
-                case kill.Deletion(version):
-                    done = await self.delete_job(ref, propagation_policy=propagation_policy, resource_version=version)
-                case patch:
-                    done = await self.patch_job(ref, patch)
-            if done:
-                return kill.Ending(done=True)
-        return kill.Ending(done=False, why="it kept changing")
 
     async def _credentials(self, *, anew: bool) -> Credentials:
         configuration = await self._configuration(anew=anew)

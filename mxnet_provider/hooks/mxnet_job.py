@@ -1,27 +1,28 @@
 """The hook through which Airflow's workers create, watch and delete MXJobs and read their logs."""
 
 import asyncio
-import functools
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
-import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
 from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 from kubernetes import client
 
 from mxnet_operator.api import names
+from mxnet_operator.client.blocking import blocking
+from mxnet_operator.client.outage import Outage, Retries
+from mxnet_operator.client.pod_log import PodLog
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.log_lines import split_lines
-from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.job.completion import Completion
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
+from mxnet_provider.job.polling import JITTER, through_outage
 from mxnet_provider.options import WaitOptions
 from mxnet_provider.replica_logs import ReplicaLogs
 from mxnet_provider.watch import JobWatch, StoppedError, run_in_thread
@@ -30,36 +31,17 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
 _TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 
-P = ParamSpec("P")
+_OUTAGE_SECONDS: Final = 120.0
+_LONGEST_PAUSE: Final = 15.0
+
 T = TypeVar("T")
-
-_through_short_outages = tenacity.retry(
-    retry=tenacity.retry_if_exception(is_transient),
-    wait=tenacity.wait_random_exponential(multiplier=0.5, max=15),
-    stop=tenacity.stop_after_delay(120),
-    reraise=True,
-)
-
-
-def _blocking(
-    method: Callable[Concatenate[AsyncJobClient, P], Awaitable[T]],
-) -> Callable[Concatenate["MXNetJobHook", P], T]:
-    """Return a method of the hook that waits for one of the asynchronous client, through short outages."""
-
-    @_through_short_outages
-    @functools.wraps(method)
-    def call(hook: "MXNetJobHook", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        found: T = hook._ask(lambda jobs: getattr(jobs, method.__name__)(*args, **kwargs))
-        return found
-
-    return call
 
 
 class MXNetJobHook(KubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`.
 
-    Jobs and pods are the API server's JSON as dicts. Every call rides out two minutes of an unreachable or
-    overloaded API server and a rotated token, and raises `mxnet_operator.kube.errors.ApiError` (with the HTTP status as
+    Jobs and pods are the API server's JSON as dicts. Every call rides out two minutes of an unreachable API server, an
+    overloaded one (429) and a rotated token, and raises `mxnet_operator.kube.errors.ApiError` (with the HTTP status as
     `code`) for what the server rejects.
 
     Args:
@@ -91,12 +73,10 @@ class MXNetJobHook(KubernetesHook):
         except AirflowException as e:
             raise AirflowException(f"Connection {self.conn_id}: {e} {_TEXT_FOR_TRUTH}") from e
 
-    @_through_short_outages
     def stated_namespace(self) -> str | None:
         """Return the connection's namespace; None where it has none."""
-        return str(self.get_namespace() or "") or None
+        return str(self._through_outage(partial(asyncio.to_thread, self.get_namespace)) or "") or None
 
-    @_through_short_outages
     def default_namespace(self) -> str:
         """Return the connection's namespace, else the one that Airflow's own pod runs in, else `default`."""
         if namespace := self.stated_namespace():
@@ -106,25 +86,23 @@ class MXNetJobHook(KubernetesHook):
         return self.DEFAULT_NAMESPACE
 
     # Airflow's hook has two methods of these names, whose types mypy would take for those of an assignment.
-    @_through_short_outages
     def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
         """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
         return self._ask(lambda jobs: jobs.create_job(manifest, plural))
 
-    @_through_short_outages
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
         """Return the job that has the name, or None; whether it is the one is for its uid to say."""
         return self._ask(lambda jobs: jobs.get_job(ref))
 
-    apply_object = _blocking(AsyncJobClient.apply_object)
-    all_jobs = _blocking(AsyncJobClient.all_jobs)
-    list_jobs = _blocking(AsyncJobClient.list_jobs)
-    delete_job = _blocking(AsyncJobClient.delete_job)
-    patch_job = _blocking(AsyncJobClient.patch_job)
-    may_patch = _blocking(AsyncJobClient.may_patch)
-    end_job = _blocking(AsyncJobClient.end_job)
-    replica_pods = _blocking(AsyncJobClient.replica_pods)
-    get_replica_pod = _blocking(AsyncJobClient.get_replica_pod)
+    apply_object = blocking(AsyncJobClient.apply_object)
+    all_jobs = blocking(AsyncJobClient.all_jobs)
+    list_jobs = blocking(AsyncJobClient.list_jobs)
+    delete_job = blocking(AsyncJobClient.delete_job)
+    patch_job = blocking(AsyncJobClient.patch_job)
+    may_patch = blocking(AsyncJobClient.may_patch)
+    end_job = blocking(AsyncJobClient.end_job)
+    replica_pods = blocking(AsyncJobClient.replica_pods)
+    get_replica_pod = blocking(AsyncJobClient.get_replica_pod)
 
     def get_job_once(self, ref: JobRef, *, timeout: float | None = None) -> dict[str, Any] | None:
         """Return what `get_job` does, without trying again where the API server does not answer within `timeout` s."""
@@ -133,9 +111,8 @@ class MXNetJobHook(KubernetesHook):
             async with asyncio.timeout(timeout):
                 return await jobs.get_job(ref)
 
-        return self._ask(look)
+        return run_in_thread(self._ask_once(look))
 
-    @_through_short_outages
     def warnings(self, name: str, namespace: str) -> list[dict[str, Any]]:
         """Return the Warning events about objects of this name, the oldest first."""
         events = self._ask(lambda jobs: jobs.events(name, namespace))
@@ -144,7 +121,6 @@ class MXNetJobHook(KubernetesHook):
             key=lambda event: event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or "",
         )
 
-    @_through_short_outages
     def read_log(
         self, pod: str, namespace: str, *, since: str | None = None, tail_lines: int | None = None
     ) -> list[bytes] | None:
@@ -158,8 +134,8 @@ class MXNetJobHook(KubernetesHook):
         """
 
         async def read(jobs: AsyncJobClient) -> list[bytes]:
-            chunks = jobs.read_log(pod, namespace, since=since, tail_lines=tail_lines)
-            return list(split_lines([chunk async for chunk in chunks]))
+            found = PodLog(jobs.api, namespace, pod).chunks(since=since, tail=tail_lines)
+            return list(split_lines([chunk async for chunk in found]))
 
         try:
             return self._ask(read)
@@ -219,12 +195,17 @@ class MXNetJobHook(KubernetesHook):
         except StoppedError:
             return None
 
-    def _ask(self, call: "Callable[[AsyncJobClient], Awaitable[T]]") -> T:
-        async def ask() -> T:
-            async with self.job_client() as jobs:
-                return await call(jobs)
+    def _ask(self, call: Callable[[AsyncJobClient], Coroutine[Any, Any, T]]) -> T:
+        return self._through_outage(partial(self._ask_once, call))
 
-        return run_in_thread(ask())
+    async def _ask_once(self, call: Callable[[AsyncJobClient], Coroutine[Any, Any, T]]) -> T:
+        async with self.job_client() as jobs:
+            return await call(jobs)
+
+    @staticmethod
+    def _through_outage(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        retries = Retries(Outage(_OUTAGE_SECONDS), longest=_LONGEST_PAUSE, jitter=JITTER)
+        return run_in_thread(through_outage(retries, work))
 
 
 class _WorkerJobClient(AsyncJobClient):

@@ -73,12 +73,12 @@ def is_newer(token: str, than: str) -> bool:
 
 def held_by_try(of_try: str | None) -> Holds:
     """Return what a try may end: what it holds itself, or a trigger of it, and jobs in which there is no token."""
-    return lambda standing: standing == "" or (of_try is not None and _is_of(standing, of_try))
+    return lambda holder_token: holder_token == "" or (of_try is not None and _is_of(holder_token, of_try))
 
 
 def held_exactly_by(*tokens: str | None) -> Holds:
     """Return what one run of a trigger may end: what it holds itself, and jobs in which there is no token."""
-    return lambda standing: standing == "" or standing in tokens
+    return lambda holder_token: holder_token == "" or holder_token in tokens
 
 
 def annotations(token: str, lease: Lease | None, now: datetime) -> dict[str, str]:
@@ -135,14 +135,14 @@ class LeaseRenewer:
 
     def due(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the patch to send now to the job as it was just read; None for none."""
-        standing = holder_of(job)
-        if self._gave_up or self.lost_to or not standing:
+        holder_token = holder_of(job)
+        if self._gave_up or self.lost_to or not holder_token:
             return None
         if job_state(job) in TERMINAL or job["metadata"].get("deletionTimestamp"):
             return None
-        is_ours = standing == self.token if self._renewed is not None else _is_of(standing, self._of_try)
+        is_ours = holder_token == self.token if self._renewed is not None else _is_of(holder_token, self._of_try)
         if not is_ours:
-            self.lost_to = standing
+            self.lost_to = holder_token
             return None
         if self._renewed is not None and (self._lease is None or not self._is_time(self._renewed, self._lease)):
             return None

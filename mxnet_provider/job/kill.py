@@ -1,45 +1,20 @@
 """The end of a job whose task was ended by a user or by a timeout: pure, the same for workers and triggers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
-
-import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.client.job_client import ATTEMPTS, Decide, Deletion, Ending, Leave, Request
 from mxnet_provider.job.completion import success_is_known
 from mxnet_provider.job.holder import Holds, holder_of, title_of
 
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
-ATTEMPTS: Final = 10
-"""How often something is tried while the job keeps changing under it."""
+
+__all__ = ["ATTEMPTS", "Decide", "Deletion", "Ending", "Leave", "Request", "not_ended", "removal", "request"]
 
 SUSPENDED_BY_AIRFLOW: Final = names.SUSPENDED_BY_AIRFLOW_ANNOTATION
-
-
-class Deletion(msgspec.Struct, frozen=True):
-    """The job is to be deleted, if nothing of it has changed since it was read."""
-
-    resource_version: str
-
-
-class Leave(msgspec.Struct, frozen=True):
-    """Nothing is to be done; `why` is empty where that is no news."""
-
-    why: str = ""
-
-
-Request = Deletion | Leave | dict[str, Any]
-"""A dict is the patch to send; it names the version that was read."""
-Decide = Callable[[Mapping[str, Any] | None], Request]
-
-
-class Ending(msgspec.Struct, frozen=True):
-    """Whether a job was ended, and if not, why, where that is news."""
-
-    done: bool
-    why: str = ""
 
 
 def request(
@@ -61,7 +36,7 @@ def request(
         return Leave(f"{title_of(holder_of(job))} waits for it now")
     if success_is_known(job) and not is_cleared:
         return Leave("all its Workers have succeeded, and it succeeds within a minute")
-    return _deletion(job) if action == "delete" else _suspension(job, suspend=True)
+    return Deletion.of(job) if action == "delete" else _suspension(job, suspend=True)
 
 
 def not_ended(title: str, error: str, lease: int | None, namespace: str) -> str:
@@ -79,7 +54,7 @@ def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
         return Leave()
     if not holds(holder_of(job)):
         return Leave(f"{title_of(holder_of(job))} waits for it now")
-    return _deletion(job)
+    return Deletion.of(job)
 
 
 def is_suspended_by_airflow(job: Mapping[str, Any]) -> bool:
@@ -95,10 +70,6 @@ def is_suspended(job: Mapping[str, Any]) -> bool:
 def resumption(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return the patch that undoes our suspension."""
     return _suspension(job, suspend=False)
-
-
-def _deletion(job: Mapping[str, Any]) -> Deletion:
-    return Deletion(job["metadata"]["resourceVersion"])
 
 
 def _suspension(job: Mapping[str, Any], *, suspend: bool) -> dict[str, Any]:

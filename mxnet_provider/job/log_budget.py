@@ -93,12 +93,13 @@ def _cost(text: str) -> int:
 
 
 def notice(label: str, pod: str, namespace: str) -> Callable[[int], str]:
-    """Word what the task's log says where lines of a replica were left out."""
+    """Word what the task's log says where lines of a replica were left out; the command that shows them comes once."""
+    command = [
+        ": it writes more than the task's log takes. "
+        f"All of them, while the pod is there: kubectl logs -n {namespace} {pod}"
+    ]
 
     def text(count: int) -> str:
-        return (
-            f"[{label}] ... {count} lines are left out here: it writes more than the task's log takes. "
-            f"All of them, while the pod is there: kubectl logs -n {namespace} {pod}"
-        )
+        return f"[{label}] ... {count} lines are left out here" + (command.pop() if command else ".")
 
     return text

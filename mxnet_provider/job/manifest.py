@@ -141,13 +141,14 @@ def as_tuning(servers: Mapping[str, Any], others: Mapping[str, Any], *, key: str
 
 
 def add_environment(manifest: Mapping[str, Any], variables: Mapping[str, str]) -> None:
-    """Set variables in every `mxnet` container; variables that the manifest sets itself win."""
-    for template in _templates(manifest):
+    """Set variables in every `mxnet` container; the manifest's own win, and what is malformed is left to validation."""
+    for template in _templates(manifest) if variables else ():
         spec = template.get("spec")
-        for container in (spec.get("containers") or ()) if isinstance(spec, dict) else ():
-            if isinstance(container, dict) and container.get("name") == names.CONTAINER:
-                own = container.get("env") or []
-                known = {each.get("name") for each in own if isinstance(each, Mapping)}
+        containers = spec.get("containers") if isinstance(spec, dict) else None
+        for container in containers if isinstance(containers, list) else ():
+            own = (container.get("env") or []) if isinstance(container, dict) else None
+            if isinstance(own, list) and container.get("name") == names.CONTAINER:
+                known = [each.get("name") for each in own if isinstance(each, Mapping)]
                 # First, so that the manifest's own may refer to them.
                 container["env"] = [
                     *({"name": name, "value": value} for name, value in variables.items() if name not in known),

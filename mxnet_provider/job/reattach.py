@@ -46,6 +46,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     redeferrals: int = 0
     page: str = ""
     """Address of the job's page, as its status gave it."""
+    manifest: str = ""
+    """The job as it was created, as Airflow's page shows it."""
     outcome: dict[str, Any] | None = None
     """The event with which the waiting ended."""
     v: int = 1
@@ -77,12 +79,12 @@ def load(stored: Any) -> Record | None:
 Decision = Literal["create", "create_same", "replace", "reattach", "resume", "reuse"]
 
 
-def decide(record: Record | None, begins: Try, found: Mapping[str, Any] | None, *, reuse_succeeded: bool) -> Decision:
+def decide(record: Record | None, current: Try, found: Mapping[str, Any] | None, *, reuse_succeeded: bool) -> Decision:
     """Return what a try begins with, where Airflow has a task state store (3.3).
 
     Args:
         record: What an earlier try has left in the store.
-        begins: The try.
+        current: The try.
         found: What has the record's name on the cluster; None for nothing.
         reuse_succeeded: Whether a job that has succeeded does for a retry.
 
@@ -94,11 +96,11 @@ def decide(record: Record | None, begins: Try, found: Mapping[str, Any] | None, 
     if record is None:
         return "create"
     ours = found is not None and is_ours(found, record)
-    if record.generation != begins.generation:
+    if record.generation != current.generation:
         if found is not None and ours and was_lost(found, in_worker=_is_left(record)):
             return _wait_for(found)
         return "replace" if ours else "create"
-    reuse = reuse_succeeded and _is_retry(begins, after=record.last_try, retries=record.retries)
+    reuse = reuse_succeeded and _is_retry(current, after=record.last_try, retries=record.retries)
     if record.phase == "finished":
         succeeded = (record.outcome or {}).get("status") == "succeeded"
         return "reuse" if succeeded and reuse else "create"
@@ -121,21 +123,21 @@ class ByLabels(msgspec.Struct, frozen=True):
     """Jobs of earlier tries that have finished, and that are of no use to this one."""
 
 
-def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_succeeded: bool) -> ByLabels:
+def decide_by_labels(jobs: Sequence[Mapping[str, Any]], current: Try, *, reuse_succeeded: bool) -> ByLabels:
     """Return what a try begins with, where Airflow has no task state store.
 
     Args:
         jobs: All jobs that have the labels of the task instance.
-        begins: The try.
+        current: The try.
         reuse_succeeded: Whether a job that has succeeded does for a retry.
     """
     lost = [job for job in jobs if was_lost(job, in_worker=holder.is_of_worker(holder.holder_of(job)))]
-    older = tuple(job for job in jobs if _is_from_before_a_clear(job, begins) and job not in lost)
+    older = tuple(job for job in jobs if _is_from_before_a_clear(job, current) and job not in lost)
     usable, finished = [], []
     for job in jobs:
-        is_retry = _is_retry(begins, after=task_labels.try_that_made(job) or 1, retries=task_labels.retries_of(job))
-        is_same = task_labels.generation_of(job) == begins.generation or (
-            job in lost and _is_from_before_a_clear(job, begins)
+        is_retry = _is_retry(current, after=task_labels.try_that_made(job) or 1, retries=task_labels.retries_of(job))
+        is_same = task_labels.generation_of(job) == current.generation or (
+            job in lost and _is_from_before_a_clear(job, current)
         )
         if is_same and _is_usable(job, reuse_succeeded=reuse_succeeded and is_retry):
             usable.append(job)
@@ -168,22 +170,22 @@ def _is_left(record: Record) -> bool:
     return record.waits_in == "worker" and record.phase != "finished"
 
 
-def _is_from_before_a_clear(job: Mapping[str, Any], begins: Try) -> bool:
+def _is_from_before_a_clear(job: Mapping[str, Any], current: Try) -> bool:
     """Whether a job is of a generation before this one; of two, the later may be the lower, where `retries` fell."""
     made_in = task_labels.generation_of(job)
-    if made_in is None or made_in == begins.generation:
+    if made_in is None or made_in == current.generation:
         return False
-    return made_in < begins.generation or (task_labels.try_that_made(job) or begins.number) < begins.number
+    return made_in < current.generation or (task_labels.try_that_made(job) or current.number) < current.number
 
 
-def _is_retry(begins: Try, *, after: int, retries: int | None) -> bool:
+def _is_retry(current: Try, *, after: int, retries: int | None) -> bool:
     """Whether a try follows another by itself, so that a job which succeeded meanwhile does for it.
 
     It doesn't where the task's `retries` are others by now: Airflow may have cleared the task to the same `max_tries`.
     Nor is a try of the same number one: `airflow tasks test` runs a try that there was, and a run that is deleted and
     made again with its id begins with the first.
     """
-    return begins.number > after and retries in (None, begins.retries)
+    return current.number > after and retries in (None, current.retries)
 
 
 def _is_usable(job: Mapping[str, Any], *, reuse_succeeded: bool) -> bool:

@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from airflow.providers.common.compat.sdk import AirflowException
+
 from mxnet_operator.description import DescriptionError, MXJobDescription, Role, to_manifest
 from mxnet_operator.description.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
 from mxnet_operator.description.plain import plain
@@ -13,9 +15,9 @@ from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.operators.manifest_file import ReadsManifestFile, file_name
 from mxnet_provider.operators.other_operators import (
-    naming_what_was_meant,
     refuse_airflow_secrets,
     refuse_other_names,
+    what_was_meant,
 )
 
 if TYPE_CHECKING:
@@ -37,55 +39,26 @@ class JobDescriptionMixin(ReadsManifestFile):
 
     The fields are those of `mxnet_operator.description.MXJobDescription`; what is set beside a manifest is merged over
     it as `kubectl patch` would. A model of `kubernetes.client` is taken wherever a mapping in Kubernetes' words is.
+
+    Args:
+        manifest: The MXJob: a mapping, YAML text, or a `.yaml`, `.yml` or `.json` file (a name on the DAG's
+            template search path, or an absolute path). ConfigMaps, Secrets, PersistentVolumeClaims and Services
+            in it are applied first, and stay. Manifests in an older API version (v1beta1, MXNetJob, ...) are
+            converted to v1. (templated)
+        name: Beginning of the job's name; a random suffix follows. Unset, the manifest's name or the task's id.
+            (templated)
+        namespace: Namespace of the job; unset, the manifest's, else the connection's, else the one that Airflow
+            runs in, else `default`. (templated)
+        allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
+            If False, the task fails and names them before anything is created.
     """
 
-    template_fields: Sequence[str] = (
-        "manifest",
-        "image",
-        "command",
-        "args",
-        "env",
-        "env_from",
-        "secrets",
-        "config_maps",
-        "workers",
-        "servers",
-        "schedulers",
-        "gpus_per_worker",
-        "gpu_resource",
-        "container_resources",
-        "volumes",
-        "volume_mounts",
-        "image_pull_policy",
-        "image_pull_secrets",
-        "init_containers",
-        "node_selector",
-        "affinity",
-        "tolerations",
-        "service_account_name",
-        "security_context",
-        "container_security_context",
-        "priority_class_name",
-        "scheduler_name",
-        "runtime_class_name",
-        "pod_labels",
-        "pod_annotations",
-        "restart_policy",
-        "clean_pod_policy",
-        "ttl_seconds_after_finished",
-        "active_deadline_seconds",
-        "progress_deadline_seconds",
-        "backoff_limit",
-        "restart_scope",
-        "success_policy",
-        "run_policy",
-        "name",
-        "namespace",
-        "labels",
-        "annotations",
-        "queue_name",
-        "placement",
-    )
+    name: str | None
+    namespace: str | None
+    workers: Any
+    servers: Any
+    schedulers: Any
+    template_fields: Sequence[str] = ("manifest", *FIELDS)
     template_ext: Sequence[str] = (".yaml", ".yml", ".json")
     template_fields_renderers: ClassVar[dict[str, str]] = {
         "manifest": "yaml",
@@ -146,57 +119,18 @@ class JobDescriptionMixin(ReadsManifestFile):
         allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
+        given = dict(locals())
         refuse_other_names(kwargs)
         refuse_airflow_secrets(secrets)
         try:
             super().__init__(**kwargs)
-        except TypeError as error:
-            raise naming_what_was_meant(error, kwargs, FIELDS) from error
+        except (TypeError, AirflowException) as error:  # Airflow 3 and 2
+            if hints := what_was_meant(error, kwargs, FIELDS):
+                raise TypeError(f"{error}; {hints}") from error
+            raise
         self.manifest = manifest
-        self.image = image
-        self.command = command
-        self.args = args
-        self.env = env
-        self.env_from = env_from
-        self.secrets = secrets
-        self.config_maps = config_maps
-        self.workers = workers
-        self.servers = servers
-        self.schedulers = schedulers
-        self.gpus_per_worker = gpus_per_worker
-        self.gpu_resource = gpu_resource
-        self.container_resources = container_resources
-        self.volumes = volumes
-        self.volume_mounts = volume_mounts
-        self.image_pull_policy = image_pull_policy
-        self.image_pull_secrets = image_pull_secrets
-        self.init_containers = init_containers
-        self.node_selector = node_selector
-        self.affinity = affinity
-        self.tolerations = tolerations
-        self.service_account_name = service_account_name
-        self.security_context = security_context
-        self.container_security_context = container_security_context
-        self.priority_class_name = priority_class_name
-        self.scheduler_name = scheduler_name
-        self.runtime_class_name = runtime_class_name
-        self.pod_labels = pod_labels
-        self.pod_annotations = pod_annotations
-        self.restart_policy = restart_policy
-        self.clean_pod_policy = clean_pod_policy
-        self.ttl_seconds_after_finished = ttl_seconds_after_finished
-        self.active_deadline_seconds = active_deadline_seconds
-        self.progress_deadline_seconds = progress_deadline_seconds
-        self.backoff_limit = backoff_limit
-        self.restart_scope = restart_scope
-        self.success_policy = success_policy
-        self.run_policy = run_policy
-        self.name = name
-        self.namespace = namespace
-        self.labels = labels
-        self.annotations = annotations
-        self.queue_name = queue_name
-        self.placement = placement
+        for field in FIELDS:
+            setattr(self, field, given[field])
         self.allow_unknown_fields = allow_unknown_fields
         self._map_models()
         if found := problems(self._given_fields(), later=is_rendered_later):

@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.common.compat.sdk import BaseOperator
-
+from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.cluster import ClusterAccessMixin
 from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
-from mxnet_provider.hooks import api_errors
 from mxnet_provider.job.job_ref import JobRef, is_given
-from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, Propagation
+from mxnet_provider.options import EndOptions, Propagation
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
+class MXNetJobDeleteOperator(ClusterAccessMixin):
     """Delete one MXJob, with its pods and Services; returns whether there was something to delete.
 
     A name alone could by now be another's: the uid says which job is meant. `MXNetJobOperator` pushes both as XComs,
@@ -23,17 +21,12 @@ class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
     may run in another, and the task fails.
 
     Args:
-        job_name: The job's name, such as `{{ ti.xcom_pull("train", key="job_name") }}`. (templated)
-        job_uid: The job's uid, such as `{{ ti.xcom_pull("train", key="job_uid") }}`. (templated)
-        namespace: The job's namespace, such as `{{ ti.xcom_pull("train", key="job_namespace") }}`; if not given, the
-            connection's, else `default`. (templated)
-        missing_ok: Whether a job that is gone from the given `namespace`, or the connection's, is fine; if False, the
-            task fails then.
-        propagation_policy: `Foreground` keeps the job visible until its pods are gone, `Background` does not.
-        kubernetes_conn_id: Connection of type `kubernetes`. (templated)
-        in_cluster: Use the service account of the pod that Airflow runs in.
-        config_file: Path of a kubeconfig, in place of the connection's. (templated)
-        cluster_context: A context of the kubeconfig. (templated)
+        job_name: Name of the job: `{{ ti.xcom_pull("train", key="job_name") }}`. (templated)
+        job_uid: Uid of the job: `{{ ti.xcom_pull("train", key="job_uid") }}`. (templated)
+        namespace: Namespace of the job: `{{ ti.xcom_pull("train", key="job_namespace") }}`; unset, the
+            connection's, else the one that Airflow runs in, else `default`. (templated)
+        missing_ok: If False, the task fails if the job is gone.
+        propagation_policy: `Foreground` keeps the job visible until its pods are gone, `Background` doesn't.
         kwargs: As for every operator.
     """
 
@@ -41,9 +34,7 @@ class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
         "job_name",
         "job_uid",
         "namespace",
-        "kubernetes_conn_id",
-        "config_file",
-        "cluster_context",
+        *ClusterAccessMixin.template_fields,
     )
     ui_color = "#f4d9d6"
 
@@ -55,10 +46,6 @@ class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
         namespace: str | None = None,
         missing_ok: bool = True,
         propagation_policy: Propagation = "Foreground",
-        kubernetes_conn_id: str = DEFAULT_CONNECTION,
-        in_cluster: bool | None = None,
-        config_file: str | None = None,
-        cluster_context: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -66,10 +53,6 @@ class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
         self.job_uid = job_uid
         self.namespace = namespace
         self.missing_ok = missing_ok
-        self.kubernetes_conn_id = kubernetes_conn_id
-        self.in_cluster = in_cluster
-        self.config_file = config_file
-        self.cluster_context = cluster_context
         self.propagation_policy = EndOptions(propagation_policy=propagation_policy).propagation_policy
 
     def execute(self, context: "Context") -> bool:  # noqa: ARG002
@@ -87,12 +70,9 @@ class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
         ref = JobRef(name=self.job_name, namespace=stated or self.hook.default_namespace(), uid=self.job_uid)
         try:
             deleted = self.hook.delete_job(ref, propagation_policy=self.propagation_policy)
-        except Exception as e:
-            answer = api_errors.refusal(e)
-            if answer is None:
-                raise
-            said = f"The API server rejected the deletion of {ref.title}: {answer.message}"
-            raise (MXNetPermissionError if answer.code in (401, 403) else MXNetJobError)(said) from e
+        except ApiError as e:
+            said = f"The API server rejected the deletion of {ref.title}: {e.message}"
+            raise (MXNetPermissionError if e.code in (401, 403) else MXNetJobError)(said) from e
         if not deleted and stated is None:
             raise MXNetJobDeletedError(
                 f"There is no {ref.title} with uid {ref.uid}. No namespace was given: the job may run in another. Give "

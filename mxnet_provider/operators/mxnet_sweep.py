@@ -1,14 +1,14 @@
 """The task group that trains once for each trial, and reports which was best."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, TaskGroup, XComArg
+from airflow.providers.common.compat.sdk import DAG, AirflowSkipException, BaseOperator, TaskGroup, XComArg
 
 from mxnet_operator.api.storable import storable
 from mxnet_operator.description import ranking
-from mxnet_operator.description.checks import unknown_names
 from mxnet_operator.description.plain import plain
 from mxnet_operator.description.ranking import Direction
 from mxnet_provider import airflow_versions
@@ -28,24 +28,24 @@ class MXNetSweep(TaskGroup):
     """Run one MXJob for each trial, and report the trial whose result has the best number.
 
     The group has two tasks: `trial`, mapped over the trials, and `best`, which compares their results when all have
-    ended. A trial that fails or is skipped doesn't stop the others; `best` fails where no trial reported the number.
-    Where all trials were skipped, so is `best`.
+    ended. A trial that fails or is skipped doesn't stop the others. `best` fails if no trial reported the number, and
+    is skipped if all trials were.
 
-    `best` returns the best trial as `{"index", "trial", "job", "value", "result"}`: which of `trials` it is, that item
-    itself, the job's name, its number, and all that it reported. Its XCom `results` is a list of the trials that
-    succeeded, without a number first, then up to the best. Of equal trials the first given is the better one. The
-    group's `output` refers to the best trial, and `output["results"]` to the list, in arguments of tasks downstream.
+    `best` returns `{"index", "trial", "job", "value", "result"}`: the index of the best trial in `trials`, that item,
+    the job's name, its number, and its whole result. Of equal trials the first is the best. Its XCom `results` lists
+    the trials that succeeded, the best last. Tasks downstream take them as the group's `output` and
+    `output["results"]`.
 
-    How many run at once is Airflow's to say: a `pool`, or `max_active_tis_per_dagrun`.
+    A `pool` or `max_active_tis_per_dagrun` limits how many trials run at once.
 
     Args:
-        group_id: The group's id, before the ids of its tasks: `sweep.trial` and `sweep.best` of `sweep`.
-        trials: A list with one item for each trial: a mapping of the arguments of `operator_class` that differ, such as
-            `{"args": ["--learning-rate", "0.01"]}`; or what a task before returns as such a list.
-        metric: The number in a trial's result by which trials are compared. (templated)
-        direction: `maximize` or `minimize`: whether the highest or the lowest number is the best. (templated)
-        operator_class: The operator of a trial: `MXNetJobOperator`, or one derived from it.
-        job: The arguments that all trials share, as for `operator_class`.
+        group_id: Id of the task group; its tasks are `<group_id>.trial` and `<group_id>.best`.
+        trials: One mapping for each trial, of the arguments that differ: `{"args": ["--learning-rate",
+            "0.01"]}`; or an earlier task's output with such a list.
+        metric: Key in a trial's JSON result whose number is compared. (templated)
+        direction: `maximize`: the highest number is the best. `minimize`: the lowest. (templated)
+        operator_class: Operator of a trial: `MXNetJobOperator`, or a class derived from it.
+        job: Arguments that all trials share, as for `operator_class`.
 
     Raises:
         ValueError: an item is no mapping, has an argument that there is not, or one that all trials share; trials would
@@ -62,12 +62,14 @@ class MXNetSweep(TaskGroup):
         operator_class: type[MXNetJobOperator] = MXNetJobOperator,
         **job: Any,
     ) -> None:
-        if found := list(_mistakes(trials, job, operator_class)):
-            raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
         if not is_rendered_later(direction):
             ranking.check_direction(direction)
         super().__init__(group_id=group_id)
         defaults = {**self.dag.default_args, **self.default_args, **(job.get("default_args") or {})}
+        aside = DAG("checked", schedule=None)
+        make = partial(operator_class, dag=aside, task_group=aside.task_group, default_args=defaults)
+        if found := list(_mistakes(trials, job, make)):
+            raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
         shared = {name: value for name, value in {**defaults, **job}.items() if not _is_given_by_all(trials, name)}
         if found := list(_without_result("", shared)):
             raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
@@ -90,9 +92,9 @@ class MXNetBestTrialOperator(BaseOperator):
     """Compare the results of a sweep's trials, and return the best: the last task of `MXNetSweep`.
 
     Args:
-        trial_task_id: The mapped task whose results are compared.
-        trials: What it is mapped over. (templated)
-        metric: The number in a trial's result by which trials are compared. (templated)
+        trial_task_id: Id of the mapped task whose results are compared.
+        trials: What that task is mapped over. (templated)
+        metric: Key in a trial's JSON result whose number is compared. (templated)
         direction: `maximize` or `minimize`. (templated)
         kwargs: As for every operator.
     """
@@ -154,29 +156,43 @@ def _trials_by_index(trials: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _mistakes(trials: Any, job: Mapping[str, Any], operator_class: type) -> Iterator[str]:
+def _mistakes(trials: Any, job: Mapping[str, Any], make: Callable[..., object]) -> Iterator[str]:
     """Yield every mistake that can be seen where the DAG is parsed."""
     for taken in sorted(_OF_THE_GROUP & set(job)):
         yield f"{taken}: is the group's own, leave it out"
+    if found := list(_refused("", "", job, make)):
+        yield from found
+        return
     if isinstance(trials, XComArg):
         return
     if isinstance(trials, str) or not isinstance(trials, Sequence):
         yield f"trials: must be a list with a mapping for each trial, is {trials!r}"
         return
-    own, of_airflow = _arguments(operator_class)
     for index, trial in enumerate(trials):
         where = f"trials[{index}]"
         if not isinstance(trial, Mapping):
             yield f"{where}: must be a mapping of arguments such as {{'args': [...]}}, is {trial!r}"
             continue
         given = set(map(str, trial))
-        for name in sorted(given & of_airflow):
+        for name in sorted(given & _OF_EVERY_OPERATOR):
             yield f"{where}.{name}: is an argument of every operator: give it for all trials"
-        for name in sorted(given & set(job) - of_airflow):
+        for name in sorted(given & set(job) - _OF_EVERY_OPERATOR):
             yield f"{where}.{name}: is given for all trials, too: leave it out of one of them"
-        for problem in unknown_names(sorted(given - of_airflow), own, where):
-            yield problem.message
+        yield from _refused(f"{where}: ", f"-{index}", {**job, **trial}, make)
         yield from _without_result(f"{where}.", trial)
+
+
+def _refused(where: str, suffix: str, arguments: Mapping[str, Any], make: Callable[..., object]) -> Iterator[str]:
+    """Yield what the operator rejects of its own arguments, as far as they are known where the DAG is parsed."""
+    known = {
+        name: "{{ a task returns it }}" if any(XComArg.iter_xcom_references(value)) else value
+        for name, value in arguments.items()
+        if name not in _OF_EVERY_OPERATOR
+    }
+    try:
+        make(task_id=f"trial{suffix}", **known)
+    except (TypeError, ValueError) as e:
+        yield where + " ".join(str(e).split())
 
 
 def _without_result(where: str, given: Mapping[str, Any]) -> Iterator[str]:
@@ -202,15 +218,11 @@ def _returning(trial: Any) -> Any:
     return trial
 
 
-def _arguments(operator_class: type) -> tuple[list[str], frozenset[str]]:
-    """Return what an operator adds to the arguments of `BaseOperator`, and those."""
-    bases = BaseOperator.__mro__
-    own = [each for each in operator_class.__mro__ if each not in bases]
-    return [name for each in own for name in _named(each)], frozenset(name for each in bases for name in _named(each))
-
-
 def _named(cls: type) -> list[str]:
     if "__init__" not in vars(cls) or cls is object:
         return []
     parameters = inspect.signature(vars(cls)["__init__"]).parameters.values()
     return [each.name for each in parameters if each.name != "self" and each.kind is not each.VAR_KEYWORD]
+
+
+_OF_EVERY_OPERATOR: Final = frozenset(name for each in BaseOperator.__mro__ for name in _named(each))

@@ -16,31 +16,27 @@ if TYPE_CHECKING:
 class MXNetTuneOperator(MXNetJobOperator):
     """Run an MXJob that tunes a model with TVM, and return what it found.
 
-    The job is given as for `MXNetJobOperator`, by a `manifest` of mode MXTune or by `image` and `command`, and its
-    Tuner decides when it ends. What to tune reaches every replica as environment variables, each where it is given:
+    The job is a `manifest` of mode MXTune, or `image` and `command`. The parameters reach every replica as variables:
     `MXTUNE_MODEL_URI`, `MXTUNE_TARGET`, `MXTUNE_TRIALS`, `MXTUNE_TUNER`, `MXTUNE_DATABASE_URI`, `MXTUNE_WARM_START`
     (`1` or `0`) and `MXTUNE_EARLY_STOPPING`. A script that takes options gets them in the manifest's
     `args: [--trials, $(MXTUNE_TRIALS)]`.
 
-    A failed try leaves its measurements in the database that `database_uri` names, and the next one's script begins
-    with them unless `warm_start` is False.
-
-    The returned value is `MXNetJobOperator`'s, with the Tuner's JSON as `result`, and from it `artifact_uri`,
-    `best_latency_ms` (or `tuned_ms`) and `trials` (a number, or `trials_ms` counted); None for what it doesn't say.
+    The returned value is `MXNetJobOperator`'s, with the Tuner's JSON as `result`. From that JSON it has `artifact_uri`,
+    `best_latency_ms` (or `tuned_ms`) and `trials` (a number, or the length of `trials_ms`), else None.
 
     Args:
-        model_uri: What to tune. (templated)
-        target: What to tune it for, as the script's TVM takes it: `llvm`, or since TVM 0.27 with options as JSON,
+        model_uri: What to tune: `MXTUNE_MODEL_URI`. (templated)
+        target: TVM target, as the script's TVM takes it: `llvm`, or since TVM 0.27 with options as JSON,
             `{"kind": "llvm", "mcpu": "skylake"}`. (templated)
-        trials: How many schedules to measure. (templated)
-        tuner: Which of the script's tuners, such as `xgb`. (templated)
-        database_uri: Where measurements are kept from one try, and from one run, to the next. (templated)
-        warm_start: Whether to begin with what the database has.
-        early_stopping: After how many measurements without a gain to stop. (templated)
-        server_key: Without a manifest: the key by which the tuner asks the tracker for servers.
-        servers: How many measure, or a Role, or a ReplicaSpec; 1 if not given. `container_resources` and
-            `gpus_per_worker` are theirs.
-        kwargs: As for `MXNetJobOperator`. `log_replicas` is `["tuner-0"]` if not given.
+        trials: Number of schedules to measure. (templated)
+        tuner: Tuner of the script, such as `xgb`. (templated)
+        database_uri: Where measurements are kept from one try, or run, to the next. (templated)
+        warm_start: Begin with the measurements in the database.
+        early_stopping: Number of measurements without a gain after which tuning stops. (templated)
+        server_key: Without a manifest: key by which the tuner asks the tracker for servers.
+        servers: Number of measuring servers, a `Role`, or a ReplicaSpec; unset, 1. `container_resources` and
+            `gpus_per_worker` apply to them.
+        kwargs: As for `MXNetJobOperator`; `log_replicas` is `["tuner-0"]` if unset.
     """
 
     template_fields: Sequence[str] = (

@@ -43,12 +43,12 @@ def refuse_other_names(given: Iterable[str]) -> None:
         raise TypeError("Arguments of other operators: " + "; ".join(found))
 
 
-def naming_what_was_meant(error: TypeError, given: Iterable[str], known: Iterable[str]) -> TypeError:
-    """Return Airflow's error about arguments that an operator doesn't have, with those that were probably meant."""
+def what_was_meant(error: Exception, given: Iterable[str], known: Iterable[str]) -> str:
+    """Return the arguments that were probably meant where Airflow's error names some that an operator doesn't have."""
     own = list(known)
     meant = {name: difflib.get_close_matches(name, own, n=1) for name in given if name not in own}
-    hints = [f"{name}: did you mean {near[0]}?" for name, near in meant.items() if near and f"'{name}'" in str(error)]
-    return TypeError("; ".join([str(error), *hints]))
+    hints = (f"{name}: did you mean {near[0]}?" for name, near in meant.items() if near and f"'{name}'" in str(error))
+    return "; ".join(hints)
 
 
 def refuse_airflow_secrets(secrets: Any) -> None:
@@ -58,4 +58,4 @@ def refuse_airflow_secrets(secrets: Any) -> None:
             raise TypeError(f"secrets[{index}]: {_OF_AIRFLOW}")
 
 
-__all__ = ["naming_what_was_meant", "refuse_airflow_secrets", "refuse_other_names"]
+__all__ = ["refuse_airflow_secrets", "refuse_other_names", "what_was_meant"]

@@ -1,7 +1,9 @@
 """The Airflow task that waits for an MXJob which something else created."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
@@ -9,6 +11,7 @@ from airflow.providers.common.compat.sdk import (
     AirflowException,
     AirflowSensorTimeout,
     AirflowSkipException,
+    AirflowTaskTimeout,
     BaseSensorOperator,
     conf,
 )
@@ -40,26 +43,22 @@ _SILENT: Final = frozenset({"failed", "missing", "error"})
 class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
     """Wait until an MXJob is in one of some states; by default until it has succeeded.
 
-    The sensor doesn't own the job: killing or clearing it never touches the job. Its log says what the job waits
-    for: in a worker with each poke, deferred within five seconds.
+    The sensor doesn't own the job: killing or clearing it never touches the job. Its log says within five seconds what
+    the job waits for, with `mode="reschedule"` at each poke.
 
     Args:
-        job_name: The job's name. (templated)
-        namespace: The job's namespace; if not given, the connection's, else `default`. (templated)
-        target_states: States that are waited for: of Created, Running, Restarting, Suspended, Succeeded, Failed.
-            A job that has Succeeded counts as Running and Created, too.
+        job_name: Name of the job. (templated)
+        namespace: Namespace of the job; unset, the connection's, else the one that Airflow runs in, else
+            `default`. (templated)
+        target_states: States that end the wait: Created, Running, Restarting, Suspended, Succeeded, Failed. A
+            Succeeded job counts as Created and Running, too.
         fail_states: States in which the sensor fails.
-        missing_ok: Whether a job that is not there is waited for; if False, the sensor fails then.
-        deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
-        api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before a deferred sensor fails,
-            from its first poll on.
-        kubernetes_conn_id: Connection of type `kubernetes`. (templated)
-        in_cluster: Use the service account of the pod that Airflow runs in.
-        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
-        cluster_context: A context of the kubeconfig. (templated)
-        kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds) and so on. With `soft_fail` or
-            `never_fail` the task is skipped, deferred or not, wherever it would fail; with `silent_fail` it goes on
-            waiting, deferred or not, until `timeout`, unless `job_name` is empty: no waiting fills that in.
+        missing_ok: If True, a job that doesn't exist is waited for; if False, the sensor fails.
+        deferrable: Wait in the triggerer instead of a worker; unset, `[operators] default_deferrable`.
+        api_outage_tolerance: Time for which the API server may be unreachable before the sensor fails; two minutes
+            with `mode="reschedule"`.
+        kwargs: As for every sensor. With `soft_fail` or `never_fail` the task is skipped wherever it would
+            fail; with `silent_fail` it waits until `timeout`.
     """
 
     template_fields: Sequence[str] = ("job_name", "namespace", "kubernetes_conn_id", "config_file", "cluster_context")
@@ -115,8 +114,10 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
             AirflowSensorTimeout: `timeout` is over.
         """
         tolerance = self._outage_tolerance
+        if self.silent_fail:
+            tolerance = max(tolerance, float(self.timeout))
         self._require_a_name()
-        if not self.deferrable:
+        if self.mode == "reschedule" and not self.deferrable:
             try:
                 return super().execute(context)
             except AirflowSensorTimeout as e:  # of itself, Airflow asks for soft_fail alone
@@ -127,17 +128,18 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         elif decision is not None and not (self.silent_fail and decision.status in _SILENT):
             self._conclude(decision)
             return None
+        if not self.deferrable:
+            self._conclude(self._wait(tolerance))
+            return None
         from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
 
         ref = self._ref()
         trigger = MXNetJobStateTrigger(
             name=ref.name,
             namespace=ref.namespace,
-            target_states=self.target_states,
-            fail_states=() if self.silent_fail else self.fail_states,
-            missing_ok=self.missing_ok or self.silent_fail,
+            **self._decides_by(),
             poll_interval=self.poke_interval,
-            api_outage_tolerance=max(tolerance, float(self.timeout)) if self.silent_fail else tolerance,
+            api_outage_tolerance=tolerance,
             **self.connection.arguments(),
         )
         # Airflow 2.11 takes nothing else than a timedelta, though it makes a number of the sensor's own.
@@ -145,8 +147,39 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
             trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=float(self.timeout))
         )
 
+    def _wait(self, tolerance: float) -> SensorEvent:
+        """Wait in this process, as the trigger does."""
+        from mxnet_provider.watch import run_in_thread, until_settled  # noqa: PLC0415 - not where a DAG is parsed
+
+        async def wait() -> SensorEvent:
+            async with self.hook.job_client() as client, asyncio.timeout(float(self.timeout)):
+                return await until_settled(
+                    client,
+                    self._ref(),
+                    self.log,
+                    partial(settled, **self._decides_by()),
+                    poll_interval=float(self.poke_interval),
+                    api_outage_tolerance=tolerance,
+                )
+
+        try:
+            return run_in_thread(wait())
+        except TimeoutError:
+            said = f"{self._ref().title} is in none of {', '.join(self.target_states)} after {self.timeout} s."
+            self._fail(AirflowSensorTimeout(said))
+        except (Exception, AirflowTaskTimeout) as e:
+            self._fail(e)
+
+    def _decides_by(self) -> dict[str, Any]:
+        """Return the arguments of `settled` for whoever waits on: with silent_fail only the timeout ends it."""
+        return {
+            "target_states": self.target_states,
+            "fail_states": () if self.silent_fail else self.fail_states,
+            "missing_ok": self.missing_ok or self.silent_fail,
+        }
+
     def poke(self, context: "Context") -> bool:  # noqa: ARG002
-        """Read the job once."""
+        """Read the job once, as `mode="reschedule"` does."""
         decision = self._read()
         return decision is not None and self._conclude(decision)
 
@@ -203,7 +236,7 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
             raise error  # Airflow logs it, and the sensor goes on
         return self._fail(error)
 
-    def _fail(self, error: Exception) -> NoReturn:
+    def _fail(self, error: BaseException) -> NoReturn:
         """Fail with an error, or skip: of itself, Airflow asks for that in some places only."""
         for option in ("soft_fail", "never_fail"):
             if getattr(self, option):

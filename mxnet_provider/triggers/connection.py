@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.api.storable import storable_text
-from mxnet_operator.client.outage import Outage
+from mxnet_operator.client.outage import Outage, Retries
 from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
-from mxnet_provider.job.polling import with_jitter
+from mxnet_provider.job.polling import JITTER
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -38,17 +38,15 @@ async def connected(
         tolerance: For how many seconds Airflow may not say what the connection is.
     """
     module = await asyncio.to_thread(importlib.import_module, "mxnet_provider.hooks.mxnet_job_async")
-    outage = Outage(tolerance)
+    retries = Retries(Outage(tolerance), first=_PAUSE, longest=_PAUSE, jitter=JITTER)
     async with contextlib.AsyncExitStack() as held:
         while True:
             try:
                 hook = await held.enter_async_context(module.MXNetJobAsyncHook(say=say, **connection.arguments()))
                 break
             except AirflowUnreachableError as e:
-                if outage.lasts_too_long(e):
-                    raise
                 say(f"{e}. Trying again.")
-            await asyncio.sleep(with_jitter(_PAUSE))
+                await retries.pause_or_raise(e)
         yield hook
 
 

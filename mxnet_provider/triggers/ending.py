@@ -7,6 +7,7 @@ task stands, and the job who holds it.
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -14,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from mxnet_operator.client.outage import Outage, Retries
 from mxnet_provider import airflow_versions
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.polling import through_outage
 from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED, state_in
 
 if TYPE_CHECKING:
@@ -164,11 +167,8 @@ async def _through_outage(
     decide: kill.Decide,
     connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
 ) -> kill.Ending:
-    while True:
-        try:
-            async with connect() as hook:
-                return await hook.end_job(end.ref, decide, propagation_policy=end.propagation_policy)
-        except Exception as e:
-            if not is_transient(e):
-                raise
-        await asyncio.sleep(_PAUSE)
+    async def end_job() -> kill.Ending:
+        async with connect() as hook:
+            return await hook.end_job(end.ref, decide, propagation_policy=end.propagation_policy)
+
+    return await through_outage(Retries(Outage(math.inf), first=_PAUSE, longest=_PAUSE), end_job)

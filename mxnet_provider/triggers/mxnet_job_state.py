@@ -1,7 +1,7 @@
 """The trigger that waits until an MXJob of a given name is in one of some states; it owns nothing and ends nothing."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -9,14 +9,12 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
 from mxnet_provider.cluster import ClusterConnection
-from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.polling import Polling
 from mxnet_provider.job.sensor_state import SensorEvent, settled
-from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.triggers.arguments import differing
 from mxnet_provider.triggers.connection import connected, storable_errors
+from mxnet_provider.watch import until_settled
 
 if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
@@ -75,7 +73,6 @@ class MXNetJobStateTrigger(BaseTrigger):
         self.in_cluster = in_cluster
         self.config_file = config_file
         self.cluster_context = cluster_context
-        self._state_log = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
@@ -93,20 +90,14 @@ class MXNetJobStateTrigger(BaseTrigger):
         yield TriggerEvent(decision.payload())  # type: ignore[no-untyped-call]
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> SensorEvent:
-        polling = Polling(self.poll_interval, self.api_outage_tolerance, warn=self.log.warning)
-        while True:
-            try:
-                job = await hook.get_job(self.ref)
-            except Exception as e:
-                if (status := polling.failed(e)) is not None:
-                    return SensorEvent(status=status, message=message(e))
-            else:
-                polling.answered(job)
-                decision = settled(
-                    job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
-                )
-                if decision is not None:
-                    return decision
-                if job is not None:
-                    self._state_log.report(job, self.log)
-            await asyncio.sleep(polling.pause)
+        settle = partial(
+            settled, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
+        )
+        return await until_settled(
+            hook,
+            self.ref,
+            self.log,
+            settle,
+            poll_interval=self.poll_interval,
+            api_outage_tolerance=self.api_outage_tolerance,
+        )

@@ -20,6 +20,7 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(wo
     assert run.train.xcom()["uid"] == uid
     assert (run.creations(), run.uids()) == (1, {uid})
     assert "which try 1 created, is waited for again" in run.train.log(2)
+    assert eventually(run.train.shown_job)["kind"] == "MXJob"
 
 
 @pytest.mark.exhaustive

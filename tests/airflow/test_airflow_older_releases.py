@@ -49,6 +49,7 @@ def test_a_job_that_fails_is_shown_and_a_retry_returns_the_result_of_another(wor
     returned = run.train.xcom()
     assert (returned["uid"], returned["state"], returned["result"]) == (second, "Succeeded", {"accuracy": 0.9})
     assert run.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
+    assert eventually(run.train.shown_job)["metadata"]["name"] == returned["name"]
     assert "[worker-0] Epoch[1] Validation-accuracy=0.9" in run.train.log(2)
     failed = run.train.log(1)
     assert "MXNetJobFailedError" in failed

@@ -119,6 +119,9 @@ def test_a_job_that_succeeds_returns_what_it_came_to(world):
         "training": None,
     }
     assert world.hook.get_job(ref(name)) is not None
+    shown = yaml.safe_load(task.operator.mxjob)
+    assert (shown["metadata"]["name"], "status" in shown) == (name, False)
+    assert task.operator.overwrite_rtif_after_execution  # or Airflow's page never has it
 
 
 def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(world, log, task_log):

@@ -191,9 +191,10 @@ def test_arguments_that_look_like_files_are_left_alone(tmp_path):
 
 
 def test_template_fields_are_attributes_that_the_constructor_leaves_as_they_are():
-    values = {field: object() for field in MXNetJobOperator.template_fields}
+    values = {field: object() for field in MXNetJobOperator.template_fields if field != "mxjob"}
     operator = MXNetJobOperator(task_id="t", **values)
     assert {field: getattr(operator, field) for field in values} == values
+    assert operator.mxjob is None  # no argument: the operator writes it when there is a job
 
 
 def test_a_dag_with_the_operator_can_be_serialised_mapped_or_not():

@@ -1,6 +1,5 @@
 """The parameter reference of the documentation is what the docstrings say."""
 
-import inspect
 import runpy
 from pathlib import Path
 
@@ -21,7 +20,6 @@ def test_the_reference_is_up_to_date(written):
 
 def test_every_parameter_is_described(written):
     for cls in written["CLASSES"]:
-        arguments = inspect.getdoc(cls).partition("\nArgs:\n")[2]
-        described = {name for name, _ in written["_arguments"](arguments)}
+        described = {name for name, _ in written["described"](cls)}
         inherited = {name for base in cls.__mro__[1:-1] for name in written["_parameters"](base)}
         assert set(written["_parameters"](cls)) - {"self"} <= described | inherited, cls

@@ -23,6 +23,7 @@ def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(wor
         "uid": uid,
         "url": address,
     }
+    eventually(lambda: (run.train.shown_job() or {}).get("metadata", {}).get("name") == metadata["name"])
     eventually(lambda: "[worker-0] Epoch[0] Validation-accuracy=0.5" in run.train.log())
     assert "[worker-0] Epoch[0] Validation-accuracy=0.5" in run.train.shown_log()
     assert run.train.get()["state"] == "deferred"
@@ -30,6 +31,9 @@ def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(wor
         assert (page.status, f"{metadata['name']}-worker-0" in page.read().decode()) == (200, True)
     run.succeed()
     assert run.train.links()["MXJob"] == address
+    assert (
+        eventually(run.train.shown_job)["metadata"]["name"] == metadata["name"]
+    )  # though the resumed task rendered anew
     returned = run.train.xcom()
     assert (returned["uid"], returned["state"], returned["result"]) == (uid, "Succeeded", {"accuracy": 0.9})
     assert run.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import re
+import textwrap
 import time
 from datetime import datetime
 from pathlib import Path
@@ -493,7 +494,8 @@ async def test_a_job_without_a_queue_is_not_managed_and_its_pods_are_held_back_w
 @contextlib.asynccontextmanager
 async def policy_of_the_guide(api):
     """The policy and its binding that docs/kueue.md has for who wants every job in a queue."""
-    parts = [yaml.safe_load_all(part) for part in re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)]
+    blocks = re.findall(r"^ *```yaml\n(.*?)^ *```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    parts = [yaml.safe_load_all(textwrap.dedent(block)) for block in blocks]
     policies = [each for part in parts for each in part if each["kind"].startswith("ValidatingAdmissionPolicy")]
     paths = {each["kind"]: f"{ADMISSION}/{_plural(each['kind'])}" for each in policies}
     for each in policies:

@@ -74,14 +74,19 @@ def test_a_name_that_another_site_has_rebound_to_loopback_is_refused(local_clust
     assert refused(status(local_cluster)["dashboard"], Host=host)[0] == 403
 
 
-def test_nothing_can_be_written(local_cluster, job):
+def test_nothing_is_written_but_by_the_buttons_of_a_page(local_cluster, job):
     opener = browser()
     opener.open(status(local_cluster)["dashboard"], timeout=SECONDS).close()
+    address = job["status"]["url"]
+    own, attempts = address.partition("/jobs")[0], []
     for method in ("POST", "PUT", "PATCH", "DELETE"):
+        attempts += [(method, address, {"Origin": own}, 405), (method, address, {}, 403)]
+    attempts += [("POST", f"{address}/stop", {}, 403), ("GET", f"{address}/stop", {}, 405)]
+    for method, path, headers, code in attempts:
         with pytest.raises(urllib.error.HTTPError) as refusal:
-            opener.open(urllib.request.Request(job["status"]["url"], b"", method=method), timeout=SECONDS)
+            opener.open(urllib.request.Request(path, b"", headers, method=method), timeout=SECONDS)
         with refusal.value as answer:
-            assert answer.code == 405
+            assert answer.code == code, (method, path, headers)
 
 
 def test_the_uid_opens_a_job_s_page_and_nothing_else(local_cluster, job):
@@ -158,7 +163,7 @@ def test_an_open_page_sees_a_job_come_end_and_go(local_cluster):
     assert "<b>" not in failed[1]
     page = events(f"{local_cluster.wait_for('brief', 'Failed')['status']['url']}/changes?log=worker-0", browser())
     head = first(page, lambda event, data: event == "part" and data[0] == "head")
-    assert "ValueError: &lt;b&gt;</pre>" in head[1]
+    assert "<code>ValueError: &lt;b&gt;</code>" in head[1]
     local_cluster.mxjob("delete", "brief")
     first(page, lambda event, _: event == "end")
     first(listed, lambda event, data: event == "part" and data[0] == "jobs" and ">brief</a>" not in data[1])

@@ -3,6 +3,7 @@
 Each test of this folder is marked: it needs the node, whose images are built beforehand.
 """
 
+import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -11,13 +12,14 @@ from pathlib import Path
 import pytest
 from airflow_command import AirflowHome
 from deployment import MANIFESTS
+from digits_gang import DigitsGang
 from kubernetes_programs import AWAITED, MissingProgramError, await_build
 from node_world import NodeWorld, had_or_refused
 from postgres import Postgres
 from progress import say
 from real_node import argo
 from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
-from real_node.node import RealNode, running, why_not
+from real_node.node import FurtherNode, RealNode, running, why_not
 
 TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
 IMAGES = (PAUSE, BUSYBOX, DIGITS, OPERATOR)
@@ -62,9 +64,13 @@ def bare_node() -> Iterator[RealNode]:
 @pytest.fixture(scope="package")
 def node(bare_node: RealNode) -> RealNode:
     """The node with the controller, whose Deployment is ready."""
-    bare_node.kubectl("apply", "-k", MANIFESTS / "overlays" / "standalone")
-    bare_node.rolled_out("mxnet-operator", "mxnet-operator")
+    _deploy(bare_node)
     return bare_node
+
+
+def _deploy(node: RealNode) -> None:
+    node.kubectl("apply", "-k", MANIFESTS / "overlays" / "standalone")
+    node.rolled_out("mxnet-operator", "mxnet-operator")
 
 
 @pytest.fixture(scope="package")
@@ -77,11 +83,36 @@ def new_name() -> Callable[[], str]:
 @pytest.fixture
 def world(node: RealNode, new_name: Callable[[], str]) -> Iterator[NodeWorld]:
     """A namespace for the test, which goes with all that is in it."""
-    made = NodeWorld(node, new_name())
-    node.kubectl("create", "namespace", made.namespace)
-    node.wait("serviceaccount/default", "create", "--namespace", made.namespace)
+    with _namespace(node, new_name()) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def _namespace(node: RealNode, name: str) -> Iterator[NodeWorld]:
+    made = NodeWorld(node, name)
+    node.kubectl("create", "namespace", name)
+    node.wait("serviceaccount/default", "create", "--namespace", name)
     yield made
-    node.kubectl("delete", "namespace", made.namespace, "--wait=false")
+    node.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[tuple[RealNode, FurtherNode, FurtherNode]]:
+    """Three nodes; the first has the control plane, and, at first, the controllers."""
+    with had_or_refused(), contextlib.ExitStack() as held:
+        if reason := why_not():
+            raise MissingProgramError(reason)
+        first = held.enter_context(running(archives((PAUSE, DIGITS, OPERATOR)), further=2))
+        _deploy(first)
+        second, third = (held.enter_context(first.joined(number)) for number in (2, 3))
+        yield first, second, third
+
+
+@pytest.fixture
+def gang(nodes: tuple[RealNode, FurtherNode, FurtherNode], new_name: Callable[[], str]) -> Iterator[DigitsGang]:
+    """A gang that is yet to be created, in a namespace of the test's own on the three nodes."""
+    with _namespace(nodes[0], new_name()) as made:
+        yield DigitsGang(made)
 
 
 @pytest.fixture

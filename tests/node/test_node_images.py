@@ -1,7 +1,6 @@
 """The images that the project's Dockerfiles make: what is in them, and that they come out the same again."""
 
 import os
-import re
 import runpy
 import subprocess
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from urllib.parse import quote
 
 import forked_mxjob
 import pytest
+import yaml
 from deployment import locked
 from kubernetes_programs import MissingProgramError
 from node_world import had_or_refused
@@ -71,11 +71,9 @@ def bill():
 
 @pytest.fixture(scope="module")
 def documented():
-    """What docs/tests.md says of each image: its size in MiB, and its ID where that is there."""
-    rows = re.findall(
-        r"^\| `(\S+)`.* \| (\d+) \| (?:`(\w{12})`)?", (ROOT / "docs" / "tests.md").read_text(), re.MULTILINE
-    )
-    return {name: (int(size), identifier) for name, size, identifier in rows}
+    """What images.yaml says of each image: its size in MiB, and its ID where that is there."""
+    images = yaml.safe_load((ROOT / "tests" / "node" / "images.yaml").read_text())
+    return {name: (int(each["mib"]), str(each["id"])) for name, each in images.items()}
 
 
 def lock_of(image):

@@ -22,9 +22,10 @@ def main() -> None:
         Path(folder, "train.py").write_text("net = {}\nprint(net['fc1_weight'])\n")
         run(cluster, Path(folder), "--name", "typo", "train.py")
         with browser_page(scale=1.5) as page:
-            page.set_viewport_size({"width": 1200, "height": 700})
+            page.set_viewport_size({"width": 1200, "height": 640})
             page.goto(report.as_uri())
-            page.screenshot(path=IMAGES / "report.png", full_page=True)
+            page.screenshot(path=IMAGES / "report.png")
+            page.set_viewport_size({"width": 1200, "height": 700})
             page.goto(cluster.state.dashboard)
             link = page.get_by_role("link", name="digits")
             link.wait_for()

@@ -5,6 +5,7 @@ import urllib.parse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+import yaml
 from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
 from waiting import MINUTES, eventually
 
@@ -50,6 +51,11 @@ class Run:
             return bool(found == state)
 
         eventually(look, within=MINUTES)
+
+    def began_long_ago(self) -> None:
+        """Have Airflow find that the run takes longer than its `dagrun_timeout`."""
+        query = "update dag_run set start_date = start_date - interval '1 day' where run_id = %s and dag_id = %s"
+        self.server.database.rows(f"{query} returning 1", [self.run_id, self.dag_id])
 
     def _read(self, query: str) -> list[tuple[Any, ...]]:
         """From Airflow's database: each question to its API server costs a twentieth of a second of processor time."""
@@ -127,6 +133,10 @@ class Task:
     def xcom(self, key: str = "return_value") -> Any:
         query = {"map_index": self.map_index, **self.run.server.xcom_query}
         return self._ask("GET", f"{self._of_all}/xcomEntries/{key}", **query)["value"]
+
+    def shown_job(self) -> Any:
+        """The MXJob among the rendered templates of the task's page; None where there is none yet."""
+        return yaml.safe_load(self.get()["rendered_fields"].get("mxjob") or "null")
 
     def links(self) -> dict[str, str]:
         found = self._ask("GET", f"{self._of_all}/links", map_index=self.map_index)

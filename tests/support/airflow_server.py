@@ -274,12 +274,12 @@ class AirflowServer:
 
     def connect(self, connection_id: str, kubeconfig: Path, namespace: str) -> None:
         """Make a connection to a namespace of the cluster that a kubeconfig leads to, as a user does."""
-        extra = json.dumps({"kube_config_path": str(kubeconfig), "namespace": namespace})
-        self.ask(
-            "POST",
-            f"{self.api}/connections",
-            {"connection_id": connection_id, "conn_type": "kubernetes", "extra": extra},
-        )
+        self.ask("POST", f"{self.api}/connections", _connection(connection_id, kubeconfig, namespace))
+
+    def reconnect(self, connection_id: str, kubeconfig: Path, namespace: str) -> None:
+        """Edit that connection."""
+        path = f"{self.api}/connections/{connection_id}"
+        self.ask("PATCH", path, _connection(connection_id, kubeconfig, namespace))
 
     def clear(self, task: Task) -> None:
         """Clear a task instance, as a user does."""
@@ -302,6 +302,11 @@ class AirflowServer:
         with self._triggering:
             run_id = self.ask("POST", f"{self.api}/dags/{dag_id}/dagRuns", body)["dag_run_id"]
         return Run(self, dag_id, run_id)
+
+
+def _connection(connection_id: str, kubeconfig: Path, namespace: str) -> dict[str, str]:
+    extra = json.dumps({"kube_config_path": str(kubeconfig), "namespace": namespace})
+    return {"connection_id": connection_id, "conn_type": "kubernetes", "extra": extra}
 
 
 class Noticed:

@@ -42,9 +42,9 @@ class GatedRun:
         self._namespace = namespace
 
     def start(self, dag_id: str) -> None:
-        connection = f"cluster-{next(_numbers)}"
-        self._airflow.connect(connection, self.gateway.kubeconfig, self._namespace)
-        self.dag_run = self._airflow.trigger(dag_id, gate=str(self.gate), connection=connection)
+        self.connection = f"cluster-{next(_numbers)}"
+        self._airflow.connect(self.connection, self.gateway.kubeconfig, self._namespace)
+        self.dag_run = self._airflow.trigger(dag_id, gate=str(self.gate), connection=self.connection)
         self.train = self.dag_run.task("train")
 
     def jobs(self) -> dict[str, dict[str, Any]]:

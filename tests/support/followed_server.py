@@ -2,20 +2,24 @@
 
 import asyncio
 import contextlib
+import io
 import json
+import ssl
+import tarfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import trustme
 from aiohttp import web
 from kubeconfigs import write_kubeconfig
 from scripted_api import make_status
 from served_requests import served_requests
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/mxjobs"
-PODS = "/api/v1/namespaces/default/pods"
+PODS, ALL_PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/pods", "/api/v1/nodes"
 JOB_UID, POD_UID = "of-the-job", "of-the-pod"
 BOOKMARK_SECONDS = 60.0
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,6 +46,7 @@ class Fault:
         expired: Whether all watches end with 410.
         empty: Whether the job is gone afterwards.
         cleaned: Whether the job's end deletes its pods (`cleanPodPolicy: All`).
+        authority: Whether the server speaks TLS, and another authority vouches for it from then on.
     """
 
     at: float
@@ -55,6 +60,7 @@ class Fault:
     expired: bool = False
     empty: bool = False
     cleaned: bool = False
+    authority: bool = False
 
 
 class FollowedServer:
@@ -66,17 +72,31 @@ class FollowedServer:
         self.kubeconfig = Path()
         self.refused = 0
         """Number of requests that met the fault."""
+        self.model = bytes(100_000)
+        """What the worker has written."""
+        self.heartbeats: list[float] = []
+        """When a node has reported, in seconds after the job's creation."""
         self._created = 0.0
         self._opened: dict[Any, float] = {}
 
     @contextlib.asynccontextmanager
     async def served(self, folder: Path) -> AsyncIterator[None]:
         """Serve, with a kubeconfig in the folder."""
-        async with served_requests(self._handle) as port:
-            self.kubeconfig = folder / "kubeconfig"
-            self._url = f"http://127.0.0.1:{port}"
-            write_kubeconfig(self.kubeconfig, self._url, "first")
+        self.kubeconfig = folder / "kubeconfig"
+        self._identity = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if self.fault.authority else None
+        async with served_requests(self._handle, self._identity) as port:
+            self._url = f"http{'s' if self.fault.authority else ''}://127.0.0.1:{port}"
+            self._vouch("first")
             yield
+
+    def _vouch(self, token: str) -> None:
+        """Write the kubeconfig with a token, and with a new authority of the server's certificate if it has one."""
+        file = None
+        if self._identity is not None:
+            authority, file = trustme.CA(), self.kubeconfig.with_name("ca.pem")
+            authority.issue_cert("127.0.0.1").configure_cert(self._identity)
+            authority.cert_pem.write_to_path(file)
+        write_kubeconfig(self.kubeconfig, self._url, token, file)
 
     @property
     def now(self) -> float:
@@ -108,13 +128,17 @@ class FollowedServer:
     def _is_gone(self) -> bool:
         return self.manifest is None or (self.fault.empty and self.now >= self.fault.at)
 
+    @property
+    def is_pod_gone(self) -> bool:
+        return self.manifest is not None and self._is_absent(PODS)
+
     def _is_absent(self, collection: str) -> bool:
         return self._is_gone or (collection == PODS and self.fault.cleaned and self.has_ended)
 
     async def _run(self) -> None:
         await self._until(self.fault.at)
-        if self.fault.token:
-            write_kubeconfig(self.kubeconfig, self._url, self.fault.token)
+        if self.fault.token or self.fault.authority:
+            self._vouch(self.fault.token or "first")
         if self.fault.reset:
             self._break(list(self._opened))
         await self._until(self.fault.at + self.fault.seconds)
@@ -160,7 +184,7 @@ class FollowedServer:
             await self.create(await request.json())
             return web.json_response(self._job(), status=201)
         for collection, thing in ((JOBS, self._job()), (PODS, self._pod())):
-            if path == collection:
+            if path in {collection, ALL_PODS if collection == PODS else ""}:
                 selected = request.query.get("fieldSelector", "").removeprefix("metadata.name=")
                 if selected and selected != thing["metadata"]["name"]:
                     return self._listed([])
@@ -171,9 +195,17 @@ class FollowedServer:
                 return web.json_response(thing)
         if path == f"{PODS}/digits-worker-0/log" and not self._is_absent(PODS):
             return await self._log(request)
+        if path == f"{PODS}/digits-worker-0/exec":
+            return await self._exec(request)
         if path.endswith("/events"):
             return self._listed([])
+        if path.startswith(NODES) and request.method in {"POST", "PATCH"}:
+            self.heartbeats.append(self.now)
+            return web.json_response({"apiVersion": "v1", "kind": "Node", "metadata": self._named("local")})
         return web.json_response(make_status(404, "NotFound", name=path), status=404)
+
+    def _named(self, name: str) -> dict[str, Any]:
+        return {"name": name, "uid": f"of-{name}", "resourceVersion": self._version}
 
     def _listed(self, items: list[dict[str, Any]]) -> web.Response:
         return web.json_response({"metadata": {"resourceVersion": self._version}, "items": items})
@@ -256,6 +288,33 @@ class FollowedServer:
     async def _send(self, request: web.Request, response: web.StreamResponse, kind: str, thing: dict[str, Any]) -> None:
         await self._thaw(request)
         await response.write(json.dumps({"type": kind, "object": thing}).encode() + b"\n")
+
+    async def _exec(self, request: web.Request) -> web.StreamResponse:
+        """Send the half of an archive with `model`, and after ten seconds the other one."""
+        socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+        await socket.prepare(request)
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            member = tarfile.TarInfo("model")
+            member.size = len(self.model)
+            archive.addfile(member, io.BytesIO(self.model))
+        half = len(self.model) // 2
+        answering = asyncio.create_task(self._answer_pings(request, socket))
+        try:
+            await socket.send_bytes(b"\x01" + packed.getvalue()[:half])
+            await asyncio.sleep(10)
+            await self._thaw(request)
+            await socket.send_bytes(b"\x01" + packed.getvalue()[half:])
+            await socket.send_bytes(b'\x03{"status": "Success"}')
+        finally:
+            answering.cancel()
+        return socket
+
+    async def _answer_pings(self, request: web.Request, socket: web.WebSocketResponse) -> None:
+        while True:
+            await self._thaw(request)
+            with contextlib.suppress(TimeoutError):
+                await socket.receive(timeout=1)
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

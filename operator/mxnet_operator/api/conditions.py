@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.status_size import says, shortened
+from mxnet_operator.api.status_size import is_same_message, shortened
 from mxnet_operator.api.types import Condition, MXJobStatus
 
 CREATED: Final = "Created"
@@ -94,7 +94,7 @@ def set_condition(
     condition makes both false, as in 1.8.1, and Stalled.
     """
     old = next((c for c in conditions if c.type == condition_type), None)
-    if old is not None and (old.status, old.reason) == (status, why) and says(old.message, message):
+    if old is not None and (old.status, old.reason) == (status, why) and is_same_message(old.message, message):
         return conditions
     new = Condition(
         type=condition_type,

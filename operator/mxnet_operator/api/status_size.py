@@ -36,7 +36,7 @@ def shortened(text: str, limit: int = LONGEST_MESSAGE) -> str:
     return f"{head}{mark}{tail}"
 
 
-def says(stored: str, message: str) -> bool:
+def is_same_message(stored: str, message: str) -> bool:
     """Return whether a stored message is this one, whole or shortened."""
     whole = shortened(message)
     return stored == whole or any(stored == shortened(whole, limit) for limit in _SHORT_MESSAGES)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
@@ -23,14 +22,14 @@ from mxnet_operator.client.errors import (
     LogIncompleteError,
     ResultLostError,
 )
+from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_status import JobStatus, status_of
 from mxnet_operator.client.jobs import (
     DeletedError,
-    delete_job,
-    job_versions,
     main_replica,
     pod_name,
     replicas,
+    until_finished,
     until_gone,
 )
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
@@ -45,7 +44,7 @@ from mxnet_operator.readers.training_log import TrainingLog
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-JobRef = str | JobStatus
+JobOrName = str | JobStatus
 """A job's name, or the status that `submit` returned, which means that job only and no later one of its name."""
 Manifest = Mapping[str, Any] | str | Path
 
@@ -153,7 +152,7 @@ class AsyncMXJobClient:
             raise InvalidJobError(problems)
         return made
 
-    async def get(self, job: JobRef) -> JobStatus:
+    async def get(self, job: JobOrName) -> JobStatus:
         """Return the current status of a job.
 
         Args:
@@ -164,7 +163,7 @@ class AsyncMXJobClient:
         """
         return await self._status(await self._found(job))
 
-    async def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
+    async def wait(self, job: JobOrName, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
         """Wait until a job has finished, and return its status.
 
         Args:
@@ -183,7 +182,7 @@ class AsyncMXJobClient:
             raise JobFailedError(status)
         return status
 
-    async def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
+    async def logs(self, job: JobOrName, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
         """Yield the lines of a replica's log, through restarts of the job, until the job has finished.
 
         Args:
@@ -205,7 +204,7 @@ class AsyncMXJobClient:
             async for line in lines:
                 yield line.rstrip("\r\n")
 
-    async def result(self, job: JobRef, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
+    async def result(self, job: JobOrName, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
         """Wait until a job has succeeded, and return its result.
 
         The result is what Worker 0 (in tuning, the Tuner) wrote to /dev/termination-log, up to 256 KiB: parsed if it
@@ -226,7 +225,7 @@ class AsyncMXJobClient:
             raise ResultLostError(f"MXJob {status.namespace}/{status.name}: {status.lost_result}")
         return status.result
 
-    async def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
+    async def metrics(self, job: JobOrName, *, replica: str | None = None) -> dict[str, Any]:
         """Return the metrics in a replica's log so far, each as a list with a value per epoch.
 
         `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, the Speedometer's speed in
@@ -241,7 +240,7 @@ class AsyncMXJobClient:
             training.take(line)
         return training.history()
 
-    async def delete(self, job: JobRef, *, wait: bool = True) -> bool:
+    async def delete(self, job: JobOrName, *, wait: bool = True) -> bool:
         """Delete a job with its pods, and return whether it existed.
 
         Args:
@@ -252,7 +251,7 @@ class AsyncMXJobClient:
             found = await self._found(job)
         except JobNotFoundError:
             return False
-        deleted = await delete_job(self._connected, found)
+        deleted = await JobClient(self._connected).delete_job(JobRef.of(found))
         if deleted and wait:
             await until_gone(self._connected, found)
         return deleted
@@ -289,7 +288,7 @@ class AsyncMXJobClient:
                 return found
             raise JobExistsError(f"MXJob {namespace}/{name} already exists; it was not changed") from refusal
 
-    async def _found(self, job: JobRef) -> dict[str, Any]:
+    async def _found(self, job: JobOrName) -> dict[str, Any]:
         name, namespace, uid = _identity(job)
         namespace = namespace or self._namespace or self._connected.namespace
         found = await self._stored(namespace, name) if is_path_segment(name) else None
@@ -301,16 +300,13 @@ class AsyncMXJobClient:
 
     async def _stored(self, namespace: str, name: str) -> dict[str, Any] | None:
         """Find the job that has the name now; None where none has."""
-        from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
         retries = Retries(self._outage())
         while True:
             try:
-                return await self._connected.get(MXJOBS.path(namespace, name), shape=Stored)
+                return await JobClient(self._connected).get_job(JobRef(name=name, namespace=namespace))
             except (ApiUnavailable, ApiError) as error:
-                if isinstance(error, ApiError) and error.code == 404:
-                    return None
                 await retries.pause_or_raise(error)
 
     async def _status(self, job: dict[str, Any]) -> JobStatus:
@@ -318,18 +314,9 @@ class AsyncMXJobClient:
 
     async def _ended(self, job: dict[str, Any], outage: Outage) -> dict[str, Any]:
         try:
-            versions = job_versions(self._connected, job, outage=outage)
-            async with contextlib.aclosing(versions) as changes:
-                async for current in changes:
-                    job = current
-                    if job_state(current) in TERMINAL:
-                        break
+            return await until_finished(self._connected, job, outage=outage)
         except DeletedError as error:
-            metadata = job["metadata"]
-            raise JobNotFoundError(
-                f"MXJob {metadata['namespace']}/{metadata['name']} was deleted before it had finished"
-            ) from error
-        return job
+            raise JobNotFoundError(f"{JobRef.of(job).title} was deleted before it had finished") from error
 
     async def _followed(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -347,8 +334,8 @@ class AsyncMXJobClient:
                     await watching
                     if not await follower.finish():
                         raise LogIncompleteError(
-                            f"the end of the log of {replica} of MXJob {job['metadata']['namespace']}/"
-                            f"{job['metadata']['name']} was not received; read it again with follow=False"
+                            f"the end of the log of {replica} of {JobRef.of(job).title} was not received; "
+                            "read it again with follow=False"
                         )
                 finally:
                     watching.cancel()
@@ -374,7 +361,7 @@ class AsyncMXJobClient:
             yield line
 
 
-def _identity(job: JobRef) -> tuple[str, str | None, str]:
+def _identity(job: JobOrName) -> tuple[str, str | None, str]:
     """Name, namespace and uid, as far as they are known."""
     return (job, None, "") if isinstance(job, str) else (job.name, job.namespace, job.uid)
 

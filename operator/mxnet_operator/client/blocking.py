@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,6 +55,9 @@ class BlockingFace:
                 self._thread.join()
                 self._loop.close()
 
+    def _ask(self, call: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        return self._run(call(self._async))
+
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         with self._entry:
             if self._is_closed:
@@ -90,12 +93,19 @@ class BlockingFace:
         await self._loop.shutdown_asyncgens()
 
 
-def blocking(method: Callable[Concatenate[Any, P], Awaitable[T]]) -> Callable[Concatenate[BlockingFace, P], T]:
+class Blocking(Protocol):
+    """Blocking face of an asynchronous client, however that is opened."""
+
+    def _ask(self, call: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        """Wait for what `call` does with the client."""
+
+
+def blocking(method: Callable[Concatenate[Any, P], Awaitable[T]]) -> Callable[Concatenate[Any, P], T]:
     """Return the method of a blocking face that waits for a method of its client."""
 
     @functools.wraps(method)
-    def call(self: BlockingFace, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self._run(getattr(self._async, method.__name__)(*args, **kwargs))
+    def call(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self._ask(lambda client: getattr(client, method.__name__)(*args, **kwargs))
         return result
 
     return call

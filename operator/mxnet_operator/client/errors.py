@@ -30,7 +30,7 @@ class JobNotFoundError(MXJobError):
 
 
 class JobFailedError(MXJobError):
-    """The job's condition is Failed, and the message that condition's; `status` has the rest."""
+    """The job failed. The message is that of its Failed condition; `status` is its JobStatus."""
 
     def __init__(self, status: "JobStatus") -> None:
         super().__init__(f"MXJob {status.namespace}/{status.name} failed: {status.message}")

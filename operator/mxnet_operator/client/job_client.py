@@ -1,14 +1,13 @@
 """Requests about jobs, their pods and their logs, for `mxjob`, the Python client and Airflow's workers and triggers."""
 
-import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.bundled_objects import PLURALS
-from mxnet_operator.client.outage import LOG_SILENCE_SECONDS, READ_SILENCE_SECONDS
+from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import EVENTS, PODS, Resource
 from mxnet_operator.readers.pods import is_owned_by
@@ -16,6 +15,8 @@ from mxnet_operator.readers.pods import is_owned_by
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
+ATTEMPTS: Final = 20
+"""How often a job is read again that changes between being read and being ended."""
 _COUNTINGS: Final = 5
 """How often a job is created anew where a quota was just being counted."""
 
@@ -34,16 +35,17 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
     plural: str = names.PLURAL
 
     @classmethod
-    def of(cls, job: Mapping[str, Any], plural: str = names.PLURAL) -> "JobRef":
+    def of(cls, job: Mapping[str, Any], plural: str = "") -> "JobRef":
         """Return the reference to a job as it was sent to, or returned by, the API server."""
-        metadata = job["metadata"]
+        metadata, api_version, kind = job["metadata"], job.get("apiVersion"), job.get("kind")
+        known = kind_of(api_version, kind) if api_version and kind else None
         return cls(
             name=metadata["name"],
             namespace=metadata["namespace"],
             uid=metadata.get("uid") or "",
-            api_version=job.get("apiVersion") or names.API_VERSION,
-            kind=job.get("kind") or names.KIND,
-            plural=plural,
+            api_version=api_version or names.API_VERSION,
+            kind=kind or names.KIND,
+            plural=plural or (names.PLURAL if known is None else known.plural),
         )
 
     @property
@@ -72,6 +74,35 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
         return Resource(self.group, self.version, self.plural).path(self.namespace, self.name)
 
 
+class Deletion(msgspec.Struct, frozen=True):
+    """The job is to be deleted, if nothing of it has changed since it was read."""
+
+    resource_version: str
+
+    @classmethod
+    def of(cls, job: Mapping[str, Any]) -> "Deletion":
+        """Return the deletion of a job as it was read."""
+        return cls(job["metadata"]["resourceVersion"])
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """Nothing is to be done; `why` is empty where that is no news."""
+
+    why: str = ""
+
+
+Request = Deletion | Leave | dict[str, Any]
+"""A dict is the patch to send; it names the version that was read."""
+Decide = Callable[[Mapping[str, Any] | None], Request]
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Whether a job was ended, and if not, why, where that is news."""
+
+    done: bool
+    why: str = ""
+
+
 class JobClient:
     """Requests about jobs over a client of the API server.
 
@@ -93,7 +124,7 @@ class JobClient:
         """Return the job that has the name, or None; whether it is the one is for its uid to say."""
         return await self.api.find(ref.path, shape=_stored())
 
-    async def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
+    async def create_job(self, manifest: Mapping[str, Any], plural: str = "") -> dict[str, Any]:
         """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
         ref = JobRef.of(manifest, plural)
         for attempt in range(_COUNTINGS):
@@ -159,6 +190,20 @@ class JobClient:
         }
         return await _unless_gone(self.api.delete(ref.path, body))
 
+    async def end_job(self, ref: JobRef, decide: Decide, *, propagation_policy: str = "Foreground") -> Ending:
+        """Do to the job what `decide` makes of it as it is, again for as long as it changes in between."""
+        for _ in range(ATTEMPTS):
+            match decide(await self.get_job(ref)):
+                case Leave(why):
+                    return Ending(done=False, why=why)
+                case Deletion(version):
+                    done = await self.delete_job(ref, propagation_policy=propagation_policy, resource_version=version)
+                case patch:
+                    done = await self.patch_job(ref, patch)
+            if done:
+                return Ending(done=True)
+        return Ending(done=False, why="it kept changing")
+
     async def patch_job(self, ref: JobRef, patch: Mapping[str, Any]) -> bool:
         """Merge a patch that names a resourceVersion; returns False where the job has changed since, or is gone."""
         return await _unless_gone(self.api.patch(ref.path, patch))
@@ -171,32 +216,6 @@ class JobClient:
     async def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
         """Return one pod, or None where it is gone."""
         return await self.api.find(PODS.path(namespace, name), shape=_stored())
-
-    async def read_log(
-        self,
-        pod: str,
-        namespace: str,
-        *,
-        since: str | None = None,
-        tail_lines: int | None = None,
-        follow: bool = False,
-    ) -> AsyncGenerator[bytes, None]:
-        """Read the log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps.
-
-        One that is followed goes on until the container has ended, or is silent for a minute (SilentConnectionError).
-        """
-        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
-        if follow:
-            params["follow"] = True
-        if since is not None:
-            params["sinceTime"] = since
-        if tail_lines is not None:
-            params["tailLines"] = tail_lines
-        idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
-        chunks = self.api.stream(PODS.path(namespace, pod, "log"), params, idle_timeout=idle)
-        async with contextlib.aclosing(chunks):
-            async for chunk in chunks:
-                yield chunk
 
     async def _listed(self, path: str, **selector: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = (await self.api.list(path, selector))["items"]
@@ -219,4 +238,4 @@ def _stored() -> Any:
     return Stored
 
 
-__all__ = ["JobClient", "JobRef"]
+__all__ = ["Decide", "Deletion", "Ending", "JobClient", "JobRef", "Leave", "Request"]

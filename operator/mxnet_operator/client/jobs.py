@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mxnet_operator.api import job_formats, names
+from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
@@ -21,16 +22,10 @@ if TYPE_CHECKING:
 
 _PASSING: Final = frozenset({404, 410})
 """Codes that a list may be answered with in an outage, and not after it."""
-_LOOKS_BEFORE_DELETION: Final = 20
-"""How often a job that changes between being read and being deleted is read again."""
 
 
 class DeletedError(Exception):
     """The object that was watched is gone."""
-
-
-class NotOursError(Exception):
-    """A job to delete is somebody else's by now."""
 
 
 async def collections(
@@ -144,12 +139,6 @@ def pod_selector(job: dict[str, Any]) -> dict[str, str]:
     return {"labelSelector": f"{names.LABEL_JOB_NAME}={job['metadata']['name']}"}
 
 
-async def read_pods(client: "Client", job: dict[str, Any]) -> list[dict[str, Any]]:
-    """Read the pods that belong to this job."""
-    found = await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job))
-    return pods_of(job, found["items"])
-
-
 async def job_versions(
     client: "Client", job: dict[str, Any], *, outage: Outage | None = None
 ) -> AsyncGenerator[dict[str, Any]]:
@@ -168,51 +157,24 @@ async def job_versions(
             yield in_v1_words({"apiVersion": job["apiVersion"], "kind": job["kind"], **current})
 
 
-async def delete_job(client: "Client", job: dict[str, Any]) -> bool:
-    """Have the server delete a job, not a later one of its name; False where it is gone already."""
-    metadata = job["metadata"]
-    options = {"propagationPolicy": "Foreground", "preconditions": {"uid": metadata["uid"]}}
-    try:
-        await client.delete(resource_of_job(job).path(metadata["namespace"], metadata["name"]), options)
-    except ApiError as error:
-        if error.code not in {404, 409}:  # gone, or another job of its name
-            raise
-        return False
-    return True
-
-
-async def delete_if(client: "Client", job: dict[str, Any], ours: Callable[[dict[str, Any]], bool]) -> bool:
-    """Have the server delete a job as it is now, if it is `ours`; False where it is gone already.
-
-    Deletes exactly what was read, by uid and resourceVersion: one that has changed since is read again.
+async def until_finished(
+    client: "Client",
+    job: dict[str, Any],
+    *,
+    outage: Outage | None = None,
+    on_change: Callable[[dict[str, Any]], object] = lambda _: None,
+) -> dict[str, Any]:
+    """Wait until a job has succeeded or failed, and return it; `on_change` is called with each of its versions.
 
     Raises:
-        NotOursError: it isn't ours any more; it was left as it is.
+        DeletedError, ApiUnavailable: as `job_versions`.
     """
-    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
-
-    metadata = job["metadata"]
-    path = resource_of_job(job).path(metadata["namespace"], metadata["name"])
-    for _ in range(_LOOKS_BEFORE_DELETION):
-        try:
-            current = in_v1_words(
-                {"apiVersion": job["apiVersion"], "kind": job["kind"], **await client.get(path, shape=Stored)}
-            )
-            if current["metadata"]["uid"] != metadata["uid"]:
-                return False
-            if not ours(current):
-                raise NotOursError(metadata["name"])
-            only = {key: current["metadata"][key] for key in ("uid", "resourceVersion")}
-            await client.delete(path, {"propagationPolicy": "Foreground", "preconditions": only})
-        except ApiError as error:
-            if error.code == 404:
-                return False
-            if error.code != 409:
-                raise
-            conflict = error
-        else:
-            return True
-    raise conflict
+    async with contextlib.aclosing(job_versions(client, job, outage=outage)) as changes:
+        async for current in changes:
+            on_change(current)
+            if job_state(current) in TERMINAL:
+                return current
+    raise AssertionError("the versions of a job end with nothing but an exception")
 
 
 async def until_gone(client: "Client", job: dict[str, Any]) -> None:
@@ -246,6 +208,12 @@ def pod_spec(job: dict[str, Any], replica: str) -> dict[str, Any]:
     return {}
 
 
+def images_of(job: dict[str, Any]) -> set[str]:
+    """Return the images of a job's `mxnet` containers."""
+    specs = (spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values())
+    return {names.main_container(spec.get("containers")).get("image", "") for spec in specs}
+
+
 def replicas(job: dict[str, Any]) -> list[str]:
     """Every replica of a job, as `worker-0`, in the order in which they are made."""
     types = _counts(job)
@@ -273,10 +241,7 @@ def _counts(job: dict[str, Any]) -> dict[str | None, int]:
 __all__ = [
     "PODS",
     "DeletedError",
-    "NotOursError",
     "collections",
-    "delete_if",
-    "delete_job",
     "in_v1_words",
     "job_versions",
     "kind_of_job",
@@ -288,6 +253,7 @@ __all__ = [
     "ready_counts",
     "replicas",
     "resource_of_job",
+    "until_finished",
     "until_gone",
     "versions",
 ]

@@ -1,6 +1,7 @@
 """Outages of an API server, for everyone who follows a job: how long it has not been heard, and when to give up."""
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime, timedelta
@@ -15,8 +16,6 @@ LOG_SILENCE_SECONDS: Final = 60.0
 READ_SILENCE_SECONDS: Final = 30.0
 """Seconds without a byte after which the reading of a log that isn't followed fails."""
 
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 8.0
 _LONGEST_RETRY_AFTER: Final = 30.0
 """Seconds of a Retry-After header that are obeyed."""
 _TOO_MANY_REQUESTS: Final = 429
@@ -90,47 +89,64 @@ class Outage:
 
 
 class Retries:
-    """Pauses of one follower in an outage: half a second, doubled up to eight.
+    """Pauses of one follower in an outage, doubled from one to the next until the server answers.
 
     Args:
         outage: Outage of the server, which other followers may share.
         sleep: Waits for so many seconds.
+        first: Seconds of the first pause.
+        longest: Seconds of the longest.
+        jitter: Part of a pause by which it is longer or shorter, at random: many followers then spread out.
     """
 
-    def __init__(self, outage: Outage, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        outage: Outage,
+        sleep: Callable[[float], Awaitable[None]] | None = None,
+        *,
+        first: float = 0.5,
+        longest: float = 8.0,
+        jitter: float = 0.0,
+    ) -> None:
         self.outage = outage
-        self._sleep = sleep
-        self._pause = _FIRST_PAUSE
+        self._sleep = sleep or asyncio.sleep
+        self._first, self._longest, self._jitter = min(first, longest), longest, jitter
+        self._next = self._first
 
     def answered(self) -> None:
         """Note that a request of this follower was answered."""
         self.outage.heard()
-        self._pause = _FIRST_PAUSE
+        self._next = self._first
 
-    async def pause_or_raise(self, error: Exception, *, also: Collection[int] = ()) -> None:
-        """Pause before a request is repeated.
+    def is_given_up(self, error: Exception, *, also: Collection[int] = ()) -> bool:
+        """Note that a request failed; return whether the outage lasts too long, or the server would reject it again.
 
         `also` are codes that pass although they aren't transient.
-
-        Raises:
-            Exception: the error, where the outage lasts too long, or where the server would reject the request again.
         """
-        code = error.code if isinstance(error, ApiError) else 0
-        if isinstance(error, ApiError) and not error.is_transient and code not in also:
+        is_final = isinstance(error, ApiError) and not error.is_transient and error.code not in also
+        return is_final or self.outage.lasts_too_long(error)
+
+    async def pause_or_raise(self, error: Exception, *, also: Collection[int] = ()) -> None:
+        """Pause before a request is repeated, or raise its error where `is_given_up`."""
+        if self.is_given_up(error, also=also):
             raise error
-        if self.outage.lasts_too_long(error):
-            raise error
-        await self.pause(at_least=seconds_asked_for(error))
+        await self.pause(error)
 
-    async def pause(self, *, at_least: float = 0.0) -> None:
-        """Pause, longer each time until the next answer."""
-        await self._sleep(max(self._pause, at_least))
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+    async def pause(self, error: Exception | None = None) -> None:
+        """Pause: longer each time until the next answer, and at least for what the server asks for."""
+        await self._sleep(self.next_pause(error))
+
+    def next_pause(self, error: Exception | None = None) -> float:
+        """Return the seconds of the next pause."""
+        asked_for = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
+        seconds = max(self._next, min(asked_for, _LONGEST_RETRY_AFTER))
+        self._next = min(self._next * 2, self._longest)
+        return with_jitter(seconds, self._jitter)
 
 
-def seconds_asked_for(error: Exception) -> float:
-    """Return the seconds that a server asks to wait before the next request, half a minute at most."""
-    return min((error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0, _LONGEST_RETRY_AFTER)
+def with_jitter(seconds: float, part: float) -> float:
+    """Give or take a part of a time, at random, so that many tasks that began at once spread out."""
+    return seconds * random.uniform(1 - part, 1 + part)  # noqa: S311 - no secret depends on it
 
 
 def _time_of_day(now: datetime, seconds: float) -> str:
@@ -143,4 +159,4 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + " ..."
 
 
-__all__ = ["LOG_SILENCE_SECONDS", "READ_SILENCE_SECONDS", "RETRY_SECONDS", "Outage", "Retries", "seconds_asked_for"]
+__all__ = ["LOG_SILENCE_SECONDS", "READ_SILENCE_SECONDS", "RETRY_SECONDS", "Outage", "Retries", "with_jitter"]

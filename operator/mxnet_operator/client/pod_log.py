@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mxnet_operator.api import names
-from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.client.jobs import PODS, DeletedError, pod_name, pods_of, versions
-from mxnet_operator.client.outage import READ_SILENCE_SECONDS, Outage, Retries
+from mxnet_operator.client.outage import LOG_SILENCE_SECONDS, READ_SILENCE_SECONDS, Outage, Retries
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, SilentConnectionError
 from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
 from mxnet_operator.readers.long_result import is_part
@@ -26,32 +25,22 @@ _BETWEEN_PODS: Final = 0.2
 
 _NO_LOG: Final = frozenset({400, 404})
 """Codes by which a log is refused whose pod is gone, or that isn't there yet."""
+_OF_NODE: Final = 500
+"""Code with which an API server answers whose node doesn't."""
 
 OnLine = Callable[[str], None]
 State = Literal["writes", "ended", "gone"]
 """Of a pod's main container."""
 
 
-class LogSource(Protocol):
-    """What a log is read from: a `JobClient`."""
-
-    def read_log(
-        self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None, follow: bool
-    ) -> AsyncGenerator[bytes, None]:
-        """Read the log with timestamps."""
-
-    async def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
-        """Return the pod."""
-
-
 class PodLog:
     """Log of one pod's main container, read from where its cursor is.
 
     Args:
-        source: Client to read with.
+        client: Client to read with.
         namespace: Namespace of the pod.
         pod: Name of the pod.
-        uid: UID of the pod: the log of another one that takes the name isn't read.
+        uid: UID of the pod: `follow` doesn't read the log of another one that takes the name.
         cursor: Position to begin at.
         outage: Outage of the API server.
         on_trouble: Called once with why the log can't be read, while its pod can; reading is tried on.
@@ -59,10 +48,10 @@ class PodLog:
 
     def __init__(
         self,
-        source: LogSource,
+        client: "Client",
         namespace: str,
         pod: str,
-        uid: str,
+        uid: str = "",
         *,
         cursor: LogCursor | None = None,
         outage: Outage | None = None,
@@ -72,8 +61,10 @@ class PodLog:
         self.uid = uid
         self.is_complete = False
         """Whether a stream that was opened after the container's end has been read to its own end."""
-        self._source = source
-        self._namespace, self._pod = namespace, pod
+        self.is_cut = False
+        """Whether the last stream has ended at its limit of bytes."""
+        self._client = client
+        self._pod, self._path = pod, PODS.path(namespace, pod)
         outage = outage or Outage()
         self._streams, self._looks = Retries(outage), Retries(outage)
         self._on_trouble = on_trouble
@@ -116,29 +107,64 @@ class PodLog:
                     return
             await self._streams.pause()
 
-    async def lines(
-        self, *, follow: bool = False, tail: int | None = None, to_the_end: bool = True
-    ) -> AsyncGenerator[str]:
-        """Yield the lines after the cursor that one stream brings.
+    async def so_far(self, *, tail: int | None = None) -> AsyncGenerator[str]:
+        """Yield the lines that are there, over as many streams as break in an outage; none where the pod is gone.
 
-        Its last line, if that has no end, comes only with `to_the_end`: else it may be half a line.
+        Raises:
+            ApiUnavailable, ApiError: the server was away for too long, the pod's node is, or the request is rejected.
         """
-        since = self.cursor.reconnect()
-        splitter = LineSplitter(exact=self.cursor.exact)
-        chunks = self._source.read_log(self._pod, self._namespace, since=since, tail_lines=tail, follow=follow)
+        while True:
+            try:
+                async with contextlib.aclosing(self.lines(tail=tail if self.cursor.since is None else None)) as lines:
+                    async for line in lines:
+                        self._streams.answered()
+                        yield line
+            except (ApiUnavailable, ApiError) as error:
+                if isinstance(error, ApiError) and error.code in _NO_LOG:
+                    return
+                if isinstance(error, ApiError) and error.code == _OF_NODE:
+                    raise
+                await self._streams.pause_or_raise(error)
+            else:
+                return
+
+    async def lines(
+        self, *, follow: bool = False, tail: int | None = None, limit: int | None = None, to_the_end: bool = True
+    ) -> AsyncGenerator[str]:
+        """Yield the lines after the cursor that one stream brings, up to a limit of bytes.
+
+        Its last line, if that has no end, comes only with `to_the_end`: else it may be half a line. One that is
+        followed goes on until the container has ended, or is silent for a minute (SilentConnectionError).
+        """
+        splitter, size = LineSplitter(exact=self.cursor.exact), 0
+        chunks = self.chunks(since=self.cursor.reconnect(), tail=tail, limit=limit, follow=follow)
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:
+                size += len(chunk)
                 for line in splitter.feed(chunk):
                     if (text := self.cursor.take(line)) is not None:
                         yield text
+        self.is_cut = limit is not None and size >= limit
         if to_the_end and splitter.rest and (text := self.cursor.take(splitter.rest)) is not None:
             yield text
 
+    def chunks(
+        self, *, since: str | None = None, tail: int | None = None, limit: int | None = None, follow: bool = False
+    ) -> AsyncGenerator[bytes]:
+        """Yield what one stream brings, wherever the cursor is, from an RFC 3339 time on: lines with timestamps."""
+        asked = (("sinceTime", since), ("tailLines", tail), ("limitBytes", limit), ("follow", follow or None))
+        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
+        params |= {name: value for name, value in asked if value is not None}
+        idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
+        return self._client.stream(f"{self._path}/log", params, idle_timeout=idle)
+
     async def state(self) -> State:
         """Return how the pod stands: the log of one that is gone went with it, and its name may be another's."""
+        from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
+
         while True:
             try:
-                found = await self._source.get_replica_pod(self._pod, self._namespace)
+                found = await self._client.find(self._path, shape=Stored)
             except (ApiUnavailable, ApiError) as error:
                 await self._looks.pause_or_raise(error)
                 continue
@@ -172,7 +198,6 @@ class LogFollower:
     ) -> None:
         """`tail` limits the first log to its last lines; `on_wait` is called with why a log has no lines yet."""
         self._client = client
-        self._source = JobClient(client)
         self._job = job
         self._namespace = job["metadata"]["namespace"]
         self._pod = pod_name(job["metadata"]["name"], replica)
@@ -272,7 +297,7 @@ class LogFollower:
         async with self._reading:
             self._seen.add(uid)
             self._log = PodLog(
-                self._source,
+                self._client,
                 self._namespace,
                 self._pod,
                 uid,
@@ -294,36 +319,13 @@ class LogFollower:
         return versions(self._client, PODS, self._namespace, self._pod, outage=self._outage)
 
 
-async def log_lines(
-    client: "Client", namespace: str, pod: str, *, tail: int | None = None, timestamps: bool = False
-) -> AsyncIterator[str]:
-    """Yield the lines so far of a pod's `mxnet` container, as `LogFollower` has them, up to where a connection breaks.
-
-    Nothing where the pod is gone. With `timestamps` each line begins with when it was written, and a blank.
-    """
-    params: dict[str, str | int | bool] = {"container": names.CONTAINER}
-    if timestamps:
-        params["timestamps"] = True
-    if tail is not None:
-        params["tailLines"] = tail
-    splitter = LineSplitter(exact=True)
-    path = PODS.path(namespace, pod, "log")
-    try:
-        async with contextlib.aclosing(client.stream(path, params, idle_timeout=READ_SILENCE_SECONDS)) as chunks:
-            async for chunk in chunks:
-                for line in splitter.feed(chunk):
-                    text = line.decode("utf-8", "surrogateescape")
-                    if not is_part(text):
-                        yield text
-    except SilentConnectionError:
-        raise
-    except ApiUnavailable:
-        pass
-    except ApiError as error:
-        if error.code not in {400, 404}:
-            raise
-    if splitter.rest:
-        yield splitter.rest.decode("utf-8", "surrogateescape")
+async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncGenerator[str]:
+    """Yield the lines so far of a pod's main container, as `LogFollower` has them; none where the pod is gone."""
+    log = PodLog(client, namespace, pod, cursor=LogCursor(exact=True))
+    async with contextlib.aclosing(log.so_far(tail=tail)) as lines:
+        async for line in lines:
+            if not is_part(line):
+                yield line
 
 
-__all__ = ["LogFollower", "LogSource", "PodLog", "log_lines"]
+__all__ = ["LogFollower", "PodLog", "log_lines"]

@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 import time
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, job_state
-from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, read_pods, replicas
-from mxnet_operator.client.pod_log import log_lines
-from mxnet_operator.client.stalls import read_each
+from mxnet_operator.client.job_client import JobClient, JobRef
+from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, replicas
+from mxnet_operator.client.stalls import read_each, read_training, read_trainings
 from mxnet_operator.readers.pods import label_of
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, slow_workers, stall_text, stalled_workers
@@ -35,9 +34,9 @@ async def main_training(client: "Client", job: dict[str, Any]) -> tuple[Training
 
     Returns also when the last of them was written, in seconds since the epoch; 0 where that isn't known.
     """
-    main = main_replica(job)
-    found = await read_each([main], lambda replica: _read(client, job, replica, _LINES))
-    training, written = found.get(main) or (TrainingLog(), 0.0)
+    pod, namespace = pod_name(job["metadata"]["name"], main_replica(job)), job["metadata"]["namespace"]
+    found = await read_each([pod], lambda pod: read_training(client, namespace, pod, _LINES))
+    training, written = found.get(pod) or (TrainingLog(), 0.0)
     training.epochs_wanted = epochs_wanted(job)
     return training, written
 
@@ -58,9 +57,10 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     kind, _, _ = main_replica(job).rpartition("-")
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     workers = [each for each in replicas(job) if each.startswith(f"{kind}-")][:MOST_WORKERS]
-    found = await read_each(workers, lambda worker: _read(client, job, worker, _LINES_OF_WORKERS))
-    logs = {worker: log for worker, (log, _) in found.items()}
+    pods = {worker: pod_name(name, worker) for worker in workers}
+    logs = await read_trainings(client, namespace, pods, _LINES_OF_WORKERS)
     if logs:
         training.stalled = stalled_workers({worker: log.stall for worker, log in logs.items()})
         training.stall = stall_text(training.stalled)
@@ -68,27 +68,10 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
     training.slow_workers = slow_workers(speeds, {})
     if training.slow_workers:
         with contextlib.suppress(KubeError):
-            pods = await read_pods(client, job)
-            nodes = {label_of(pod): pod["spec"].get("nodeName", "") for pod in pods}
+            found = await JobClient(client).replica_pods(JobRef.of(job))
+            nodes = {label_of(pod): pod["spec"].get("nodeName", "") for pod in found}
             training.slow_workers = slow_workers(speeds, nodes)
     return logs
-
-
-async def _read(client: "Client", job: dict[str, Any], replica: str, lines: int) -> tuple[TrainingLog, float]:
-    """Read the last lines of a log; returns also when the last one was written, in seconds since the epoch, or 0.
-
-    Raises:
-        KubeError: they can't be read.
-    """
-    written = 0.0
-    training = TrainingLog(lambda: written)
-    pod = pod_name(job["metadata"]["name"], replica)
-    async for line in log_lines(client, job["metadata"]["namespace"], pod, tail=lines, timestamps=True):
-        stamp, _, text = line.partition(" ")
-        with contextlib.suppress(ValueError):
-            written = datetime.fromisoformat(stamp).timestamp()
-        training.take(text)
-    return training, written
 
 
 async def running_trainings(client: "Client", jobs: list[dict[str, Any]]) -> dict[str, TrainingLog]:

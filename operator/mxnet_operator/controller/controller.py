@@ -239,7 +239,7 @@ class Controller:
     def _reconcile_all(self) -> None:
         """Enqueue every job, if this process leads: behind those that change."""
         for key in (key for jobs in self._jobs for key in jobs.keys if self._working):
-            self.queue.add_unhurried(key)
+            self.queue.add_low_priority(key)
 
     async def _is_served(self, resource: Resource) -> bool | None:
         """Return whether a resource is served; None where the server doesn't say."""

@@ -27,7 +27,7 @@ from mxnet_operator.controller.reads import lags_behind, observe_more, owned_pod
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
 from mxnet_operator.integrations.child_kinds import KindsState
-from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
+from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import WriteFencedError
@@ -105,7 +105,7 @@ class Reconciler:
     ) -> JobReader | None:
         own = {kind.resource for choice in integration.choices for kind in choice}
         return integration.reader(
-            Surroundings(
+            ReaderContext(
                 client=self._client,
                 record=self._recorder.record,
                 children=self._children.children,

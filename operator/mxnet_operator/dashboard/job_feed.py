@@ -3,15 +3,16 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
     DeletedError,
     collections,
+    images_of,
     job_versions,
     main_replica,
     pod_name,
@@ -35,6 +36,16 @@ _MOST_CHARACTERS: Final = 8 * 1024 * 1024
 """Characters of a log that are searched for figures."""
 
 
+class LocalFiles(Protocol):
+    """Reader of what only the local cluster knows of a job."""
+
+    async def written(self, job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[str]:
+        """List what the replicas wrote outside of volumes, a line each."""
+
+    async def versions(self, images: Iterable[str]) -> dict[str, str]:
+        """Return the versions in each image, as far as they are known."""
+
+
 class JobFeed:
     """Feed of a job while its page is open; an async context manager.
 
@@ -42,17 +53,24 @@ class JobFeed:
         client: Client to read with.
         job: The job, in the words of v1.
         replica: The replica whose log is followed; none if empty.
+        local: Reader of files and versions on the local cluster.
     """
 
-    def __init__(self, client: Client, job: dict[str, Any], replica: str) -> None:
+    def __init__(self, client: Client, job: dict[str, Any], replica: str, local: LocalFiles | None = None) -> None:
         self.job = job
         self.pods: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
+        self.written: list[str] = []
+        """What the replicas wrote outside of volumes, a line each."""
+        self.versions: dict[str, str] = {}
+        """Versions in the job's images."""
         self.training = TrainingLog(time.monotonic)
         self.training.epochs_wanted = epochs_wanted(job)
         self.is_cut = False
         """Whether the log is too long to be searched for figures as a whole."""
         self.is_deleted = False
+        self.is_complete = False
+        """Whether pods, events and files have been read once."""
         self.is_new = True
         """Whether there is something that hasn't been shown; set to False by who shows it."""
         self.lines: list[str] = []
@@ -61,9 +79,11 @@ class JobFeed:
         """Set with each change; cleared by who waits for it."""
         self._client = client
         self._replica = replica
+        self._local = local
         self._outage = Outage()
         self._characters = 0
         self._pods_changed = asyncio.Condition()
+        self._has_listed_pods = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -104,6 +124,13 @@ class JobFeed:
             job_events(self._client, self.job),
         )
         self.pods = pods_of(self.job, found["items"])
+        await self._read_files()
+
+    async def _read_files(self) -> None:
+        if self._local is not None:
+            self.written = await self._local.written(self.job, self.pods)
+            if not self.versions:
+                self.versions = await self._local.versions(images_of(self.job))
 
     def _touch(self) -> None:
         self.is_new = True
@@ -124,13 +151,14 @@ class JobFeed:
         versions = collections(self._client, path, pod_selector(self.job), outage=self._outage)
         async with contextlib.aclosing(versions) as changes:
             async for found in changes:
-                self.pods = pods_of(self.job, found.values())
+                self.pods, self._has_listed_pods = pods_of(self.job, found.values()), True
                 async with self._pods_changed:
                     self._pods_changed.notify_all()
                 self._touch()
 
     async def _watch_events(self) -> None:
-        retries = Retries(self._outage)
+        retries, was_over = Retries(self._outage), False
+        await self._until(lambda: self._has_listed_pods)
         while True:
             try:
                 found = await job_events(self._client, self.job)
@@ -138,11 +166,14 @@ class JobFeed:
                 await retries.pause_or_raise(error)
                 continue
             retries.answered()
-            if self.events != found:
-                self.events = found
+            before, self.events = (self.events, self.written), found
+            await self._read_files()
+            if not self.is_complete or before != (self.events, self.written):
+                self.is_complete = True
                 self._touch()
-            if job_state(self.job) in TERMINAL:
+            if was_over:
                 await asyncio.Event().wait()
+            was_over = job_state(self.job) in TERMINAL  # its last events come after its status: read them once more
             await asyncio.sleep(_EVENTS_SECONDS)
 
     async def _compare_workers(self) -> None:

@@ -4,10 +4,13 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from html import escape
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
-from mxnet_operator.api.conditions import RUNNING, in_a_line, job_state, terminal_message
+from mxnet_operator.api.conditions import RUNNING, job_state, terminal_message
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.client.jobs import collections, in_v1_words, ready_counts
 from mxnet_operator.client.resources import resource_of
@@ -18,9 +21,12 @@ from mxnet_operator.readers.durations import seconds_between, short
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import status_summary
 from mxnet_operator.readers.waiting import waiting_reasons
-from mxnet_operator.report.document import scrolled, section, table
+from mxnet_operator.report.document import last_line, scrolled, section, table
 
 Jobs = dict[Kind, list[dict[str, Any]]]
+
+PAGE: Final = 100
+"""Jobs on a page."""
 
 
 async def all_jobs(client: Client, namespace: str | None, tick: float) -> AsyncGenerator[list[dict[str, Any]]]:
@@ -66,58 +72,151 @@ async def all_jobs(client: Client, namespace: str | None, tick: float) -> AsyncG
         await asyncio.gather(*watching.values(), return_exceptions=True)
 
 
-def parts(jobs: Iterable[dict[str, Any]], trainings: Mapping[str, TrainingLog]) -> dict[str, str]:
-    """Build the parts of the page that change, by their ids; the newest job comes first.
+class View(NamedTuple):
+    """What of the list a page shows, and in which order, as its address says."""
+
+    state: str = ""
+    filter: str = ""
+    """Words that a row must have, each."""
+    sort: str = "age"
+    """Column, after `-` in the opposite order."""
+    page: int = 1
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "View":
+        """Read the query of an address; what can't be read has its default."""
+        sort, page = query.get("sort", ""), query.get("page", "")
+        return cls(
+            query.get("state", ""),
+            query.get("filter", ""),
+            sort if sort.removeprefix("-") in _ORDERS else cls().sort,
+            int(page) if page.isdecimal() and 0 < len(page) < 6 else 1,
+        )
+
+    def link(self, **changes: Any) -> str:
+        """Build the address of another view, as an attribute; a change leads to its first page."""
+        view = self._replace(**{"page": 1, **changes})
+        query = {key: value for key, value in view._asdict().items() if value != getattr(View(), key)}
+        return escape(f"/?{urlencode(query)}" if query else "/")
+
+
+def parts(jobs: Iterable[dict[str, Any]], trainings: Mapping[str, TrainingLog], view: View) -> dict[str, str]:
+    """Build the parts of the page that change, by their ids.
 
     `trainings` has the progress of running jobs by uid.
     """
-    newest = sorted(jobs, key=lambda job: str(job["metadata"].get("creationTimestamp")), reverse=True)
-    states = Counter(_state(job) for job in newest)
-    counts = "".join(
-        f'<div><dt><span class="state {state.lower()}">{state}</span></dt><dd>{count}</dd></div>'
-        for state, count in states.items()
-    )
-    heading = ("Name", "Namespace", "State", "Replicas", "Restarts", "Duration", "Age", "Message")
-    rows = table(heading, (_row(job, trainings.get(job["metadata"]["uid"])) for job in newest))
-    if not newest:
-        rows = "<p>There are no jobs. Run one: <code>mxjob run train.py --workers 2</code></p>"
+    rows = [_Row.of(job, trainings.get(job["metadata"]["uid"])) for job in jobs]
+    words = view.filter.lower().split()
+    found = [row for row in rows if all(word in row.text for word in words)]
+    states = Counter(row.state for row in found)
+    counts = "".join(_count(state, count, view) for state, count in sorted(states.items()))
+    shown = [row for row in found if view.state in {"", row.state}]
+    order, is_reversed = _ORDERS[view.sort.removeprefix("-")], view.sort.startswith("-")
+    shown.sort(key=lambda row: row.name)
+    shown.sort(key=order, reverse=is_reversed)
+    first = min((view.page - 1) * PAGE, max(len(shown) - 1, 0) // PAGE * PAGE)
+    content = scrolled("Table of the jobs", table(_heading(view), (row.html for row in shown[first : first + PAGE])))
+    if not rows:
+        content = "<p>There are no jobs. Run one: <code>mxjob run train.py --workers 2</code></p>"
+    elif not shown:
+        content = '<p class="quiet">No job matches.</p>'
+    total = _count("", len(found), view)
     return {
-        "facts": f'<dl class="facts" id="facts"><div><dt>Jobs</dt><dd>{len(newest)}</dd></div>{counts}</dl>',
-        "jobs": section("jobs", "Jobs", scrolled("Table of the jobs", rows)),
+        "facts": f'<dl class="facts" id="facts">{total}{counts}</dl>',
+        "jobs": section("jobs", "Jobs", content + _pages(view, first, len(shown))),
     }
 
 
-def body(found: dict[str, str], server: str) -> Iterator[str]:
+def body(found: dict[str, str], server: str, view: View) -> Iterator[str]:
     """Build the page of its parts."""
     yield f'<header><p class="kind">{escape(server)}</p><h1>MXJobs</h1></header>'
+    hidden = "".join(
+        f'<input type="hidden" name="{name}" value="{escape(value)}">'
+        for name, value in (("state", view.state), ("sort", view.sort))
+        if value
+    )
     yield (
-        '<p class="bar"><label>Filter <input type="search" id="filter" data-filter="#jobs tbody tr" '
-        'placeholder="name, namespace, state" autocomplete="off" aria-keyshortcuts="/"></label> '
-        '<span id="live" class="quiet" role="status"></span></p>'
+        f'<form class="bar">{hidden}<label>Filter <input type="search" id="filter" name="filter" '
+        f'value="{escape(view.filter)}" placeholder="name, namespace, message" autocomplete="off" '
+        'aria-keyshortcuts="/"></label> <span id="live" class="quiet" role="status"></span></form>'
     )
     yield from found.values()
+
+
+def _count(state: str, count: int, view: View) -> str:
+    current = ' aria-current="true"' if view.state == state else ""
+    name = f'<span class="state {state.lower()}">{state or "All"}</span>'
+    link = f'<a href="{view.link(state=state)}"{current}>{name}</a>'
+    return f"<div><dt>{link}</dt><dd>{count}</dd></div>"
+
+
+def _heading(view: View) -> Iterator[str]:
+    for title in ("Name", "Namespace", "State", "Replicas", "Restarts", "Duration", "Age", "Message"):
+        key = title.lower()
+        if key not in _ORDERS:
+            yield title
+            continue
+        arrow = {key: " \u25b2", f"-{key}": " \u25bc"}.get(view.sort, "")
+        yield f'<a href="{view.link(sort=f"-{key}" if view.sort == key else key)}">{title}{arrow}</a>'
+
+
+def _pages(view: View, first: int, count: int) -> str:
+    if count <= PAGE:
+        return ""
+    page, last = first // PAGE + 1, min(first + PAGE, count)
+    before = f'<a href="{view.link(page=page - 1)}">Previous</a> ' if first else ""
+    after = f' <a href="{view.link(page=page + 1)}">Next</a>' if last < count else ""
+    return f'<nav class="bar" aria-label="Pages">{before}<span>{first + 1} to {last} of {count}</span>{after}</nav>'
 
 
 def _state(job: dict[str, Any]) -> str:
     return "Terminating" if job["metadata"].get("deletionTimestamp") else escape(job_state(job) or "new")
 
 
-def _row(job: dict[str, Any], training: TrainingLog | None) -> str:
-    metadata, status, state = job["metadata"], job.get("status") or {}, _state(job)
-    name, namespace = escape(metadata["name"]), escape(metadata["namespace"])
-    started, completed = status.get("startTime"), status.get("completionTime")
-    took = seconds_between(started, completed)
+class _Row(NamedTuple):
+    name: str
+    namespace: str
+    state: str
+    restarts: int
+    duration: float
+    age: float
+    """Seconds."""
+    text: str
+    """What the filter searches, in lower case."""
+    html: str
+
+    @classmethod
+    def of(cls, job: dict[str, Any], training: TrainingLog | None) -> "_Row":
+        metadata, status, state = job["metadata"], job.get("status") or {}, _state(job)
+        name, namespace, created = metadata["name"], metadata["namespace"], metadata.get("creationTimestamp")
+        started, completed = status.get("startTime"), status.get("completionTime")
+        took = seconds_between(started, completed)
+        restarts, why = int(status.get("restarts") or 0), _why(job, training)
+        path, now = escape(f"/jobs/{namespace}/{name}/{metadata['uid']}"), datetime.now(UTC).isoformat()
+        html = (
+            f'<tr id="{escape(metadata["uid"])}" class="{state.lower()}">'
+            f'<th scope="row"><a href="{path}">{escape(name)}</a></th>'
+            f'<td>{escape(namespace)}</td><td><span class="state {state.lower()}">{state}</span></td>'
+            f"<td>{_progress(job)}</td><td>{restarts}</td>"
+            f"<td>{age(started) if took is None else short(took)}</td><td>{age(created)}</td>"
+            f'<td class="long" title="{escape(why)}">{escape(why)}</td></tr>'
+        )
+        duration = took if took is not None else seconds_between(started, now) or 0.0
+        text = " ".join((name, namespace, state, why)).lower()
+        return cls(name, namespace, state, restarts, duration, seconds_between(created, now) or 0.0, text, html)
+
+
+def _why(job: dict[str, Any], training: TrainingLog | None) -> str:
+    """Return why a job waits, how far its training is, or how it ended: of a failure, its last line first."""
     read = training.summary() if training else []
-    progress = read or (status_summary(job) if job_state(job) == RUNNING else [])
-    why = "; ".join(waiting_reasons(job) or progress) or in_a_line(terminal_message(job))
-    return (
-        f'<tr id="{escape(metadata["uid"])}" class="{state.lower()}">'
-        f'<th scope="row"><a href="/jobs/{namespace}/{name}/{escape(metadata["uid"])}">{name}</a></th>'
-        f'<td>{namespace}</td><td><span class="state {state.lower()}">{state}</span></td>'
-        f"<td>{_progress(job)}</td><td>{int(status.get('restarts') or 0)}</td>"
-        f"<td>{age(started) if took is None else short(took)}</td><td>{age(metadata.get('creationTimestamp'))}</td>"
-        f'<td class="long">{escape(why)}</td></tr>'
-    )
+    if going := waiting_reasons(job) or read or (status_summary(job) if job_state(job) == RUNNING else []):
+        return "; ".join(going)
+    first, _, more = terminal_message(job).strip().partition("\n")
+    return f"{cause} - {first}" if (cause := last_line(more)) else first
+
+
+_ORDERS: Final = {name: attrgetter(name) for name in ("name", "namespace", "state", "restarts", "duration", "age")}
+"""Columns that sort."""
 
 
 def _progress(job: dict[str, Any]) -> str:

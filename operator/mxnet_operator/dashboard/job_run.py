@@ -1,15 +1,17 @@
 """Run of a job, as its report and its page show it, from its API objects and its log."""
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.conditions import RESTARTING, job_state, reason, terminal_message
 from mxnet_operator.api.storable import json_or_text, storable
-from mxnet_operator.client.jobs import main_replica, pod_name, pods_of
+from mxnet_operator.client.job_events import event_time
+from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, pods_of, replicas
 from mxnet_operator.readers.durations import seconds_between
 from mxnet_operator.readers.long_result import reference
 from mxnet_operator.readers.pods import main_state, outcome_of, status_of, terminated_of, waiting_of
@@ -26,6 +28,8 @@ def run_of(
     read_at: datetime | None = None,
     message: str = "",
     written: Sequence[str] = (),
+    events: Iterable[dict[str, Any]] = (),
+    versions: Mapping[str, str] | None = None,
 ) -> Run:
     """Build the run that a page describes; figures that the script reports take precedence over its log's.
 
@@ -36,6 +40,8 @@ def run_of(
         read_at: When an unfinished job was read.
         message: What to say of an unfinished job.
         written: What its replicas left outside of volumes, a line each.
+        events: Events of the job.
+        versions: Versions in its images, by image.
     """
     metadata, status = job["metadata"], job.get("status") or {}
     own = pods_of(job, pods)
@@ -59,11 +65,41 @@ def run_of(
             ),
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
+            "restarts": status.get("restarts") or 0,
+            "attempts": _attempts(job, events),
+            "programs": list(_programs(job, own, versions or {})),
             "slow": training.slow,
             "from_log": [name for name in from_log if name not in reported],
         },
         Run,
     )
+
+
+def _attempts(job: dict[str, Any], events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Read the attempts that ended in a restart from the controller's events: their pods are gone."""
+    of_restarts = reason(RESTARTING)
+    return [
+        {"ended_at": event_time(event).isoformat(), "message": event.get("message") or ""}
+        for event in events
+        if event.get("reason") == of_restarts and event["involvedObject"].get("uid") == job["metadata"]["uid"]
+    ]
+
+
+def _programs(
+    job: dict[str, Any], pods: Iterable[dict[str, Any]], versions: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
+    """Read what each type of replica runs, once where several run the same."""
+    ran = {names.main_container((pod.get("status") or {}).get("containerStatuses")).get("image"): pod for pod in pods}
+    types: dict[tuple[str, str], list[str]] = {}
+    for kind in dict.fromkeys(replica.rpartition("-")[0] for replica in replicas(job)):
+        main = names.main_container(pod_spec(job, f"{kind}-0").get("containers"))
+        command = shlex.join([*(main.get("command") or ()), *(main.get("args") or ())])
+        types.setdefault((main.get("image", ""), command), []).append(kind)
+    for (image, command), kinds in types.items():
+        status = names.main_container(((ran.get(image) or {}).get("status") or {}).get("containerStatuses"))
+        digest = status.get("imageID") or ""
+        known = versions.get(image) or (digest if digest != image else "")
+        yield {"type": ", ".join(kinds), "image": image, "command": command, "versions": known}
 
 
 def _replica(pod: dict[str, Any], rank: int | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Web server of the dashboard: pages and their live changes, read-only, on loopback."""
+"""Web server of the dashboard on loopback: pages and their live changes; on the local cluster also stop and rerun."""
 
 import asyncio
 import contextlib
@@ -16,12 +16,13 @@ from aiohttp import web
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import ALL
-from mxnet_operator.client.jobs import in_v1_words, pod_name, pods_of, replicas
+from mxnet_operator.client.job_actions import again, request_stop
+from mxnet_operator.client.jobs import in_v1_words, pod_name, pods_of, replicas, resource_of_job
 from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
 from mxnet_operator.client.training import running_trainings
 from mxnet_operator.dashboard import job_list, job_page
-from mxnet_operator.dashboard.job_feed import JobFeed
+from mxnet_operator.dashboard.job_feed import JobFeed, LocalFiles
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, is_path_segment
@@ -43,9 +44,9 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # a browser sends no Origin with a form where it is no-referrer
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -78,13 +79,23 @@ class Dashboard:
         client: Client to read with.
         token: What the address of a first visit has to hold; a cookie takes its place.
         namespace: Namespace whose jobs are listed; None: all.
+        local: Reader of the local cluster's files: pages list them, and can stop and rerun a job. None: read-only.
         uid_opens: Whether a job's page opens to who knows the job's uid, without the token.
     """
 
-    def __init__(self, client: Client, token: str, *, namespace: str | None = None, uid_opens: bool = False) -> None:
+    def __init__(
+        self,
+        client: Client,
+        token: str,
+        *,
+        namespace: str | None = None,
+        local: LocalFiles | None = None,
+        uid_opens: bool = False,
+    ) -> None:
         self._client = client
         self._token = token
         self._namespace = namespace
+        self._local = local
         self._uid_opens = uid_opens
         self._runner: web.AppRunner | None = None
         self._port = 0
@@ -104,6 +115,9 @@ class Dashboard:
         app.router.add_get(f"{_JOB}/changes", self._job_changes)
         app.router.add_get(f"{_JOB}/logs/{{replica}}", self._download)
         app.router.add_get("/static/{file}", _static)
+        if self._local is not None:
+            app.router.add_post(f"{_JOB}/stop", self._stop_job)
+            app.router.add_post(f"{_JOB}/rerun", self._rerun)
         # a page that is closed takes its watches with it at once
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await self._runner.setup()
@@ -134,8 +148,11 @@ class Dashboard:
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="Lax")
             return answer
         is_open = request.path.startswith("/static/") or (self._uid_opens and "uid" in request.match_info)
-        if not is_open and not self._is_known(request):
+        changes = request.method not in {"GET", "HEAD"}
+        if (changes or not is_open) and not self._is_known(request):
             return _unknown_visitor()
+        if changes and request.headers.get("Origin") != f"http://{request.host}":  # other ports get the cookie, too
+            return web.Response(status=403, text="Only the dashboard's own pages may change a job.\n")
         try:
             return await handler(request)
         except (ApiError, ApiUnavailable) as error:
@@ -152,12 +169,13 @@ class Dashboard:
     def _is_known(self, request: web.Request) -> bool:
         return _same(request.cookies.get(self._cookie, ""), self._token)
 
-    async def _list(self, _: web.Request) -> web.Response:
+    async def _list(self, request: web.Request) -> web.Response:
         jobs = [in_v1_words(job) for job in await stored_jobs(self._client, self._namespace, {})]
-        return _page("MXJobs", job_list.body(job_list.parts(jobs, {}), self._client.server))
+        view = job_list.View.of(request.query)
+        return _page("MXJobs", job_list.body(job_list.parts(jobs, {}, view), self._client.server, view))
 
     async def _list_changes(self, request: web.Request) -> web.StreamResponse:
-        stream = await _Stream.open(request)
+        stream, view = await _Stream.open(request), job_list.View.of(request.query)
         async with (
             stream.until_outage(),
             contextlib.aclosing(job_list.all_jobs(self._client, self._namespace, _TICK)) as changes,
@@ -172,7 +190,7 @@ class Dashboard:
                     if reading is None and time.monotonic() - read >= _TICK:
                         reading, read = asyncio.create_task(running_trainings(self._client, jobs)), time.monotonic()
                         await asyncio.wait({reading}, timeout=_PAUSE)  # a log that doesn't come holds up no list
-                    await stream.draw(job_list.parts(jobs, trainings))
+                    await stream.draw(job_list.parts(jobs, trainings, view))
                     await asyncio.sleep(_REDRAW)
             finally:
                 if reading is not None:
@@ -181,9 +199,9 @@ class Dashboard:
 
     async def _job(self, request: web.Request) -> web.Response:
         job = await self._find(request)
-        feed = JobFeed(self._client, job, "")
+        feed = JobFeed(self._client, job, "", self._local)
         await feed.read()
-        found = job_page.parts(feed, is_live=False)
+        found = job_page.parts(feed, is_live=False, may_change=self._may_change(request))
         title = f"{job['metadata']['name']}: {job_state(job) or 'new'}"
         return _page(title, job_page.body(found, job, back=self._is_known(request)))
 
@@ -192,16 +210,17 @@ class Dashboard:
         replica = request.query.get("log", "")
         replica = _checked(job, replica) if replica else ""
         stream = await _Stream.open(request)
-        async with stream.until_outage(), JobFeed(self._client, job, replica) as feed:
+        async with stream.until_outage(), JobFeed(self._client, job, replica, self._local) as feed:
+            may_change = self._may_change(request)
             drawn, now = 0.0, time.monotonic
             await asyncio.sleep(_REDRAW / 2)  # the log's figures, at first
             while not feed.is_deleted:
                 lines, feed.lines = feed.lines, []
                 await stream.log(lines)
                 is_due = feed.is_new or (job_state(feed.job) not in TERMINAL and now() - drawn >= _TICK)
-                if is_due and now() - drawn >= _REDRAW:
+                if feed.is_complete and is_due and now() - drawn >= _REDRAW:
                     drawn, feed.is_new = now(), False
-                    await stream.draw(job_page.parts(feed))
+                    await stream.draw(job_page.parts(feed, may_change=may_change))
                 await feed.wait(_REDRAW if feed.is_new else _TICK)
                 await asyncio.sleep(_PAUSE)
             await stream.draw(job_page.parts(feed))
@@ -222,8 +241,26 @@ class Dashboard:
             await response.write(line.encode("utf-8", "surrogateescape"))
         return response
 
+    def _may_change(self, request: web.Request) -> bool:
+        return self._local is not None and self._is_known(request)
+
+    async def _stop_job(self, request: web.Request) -> web.Response:
+        job = await self._find(request)
+        if job_state(job) not in TERMINAL:
+            await request_stop(self._client, job)
+        return _see(job)
+
+    async def _rerun(self, request: web.Request) -> web.Response:
+        job = await self._stored(request)
+        path = resource_of_job(job).path(job["metadata"]["namespace"])
+        return _see(await self._client.create(path, again(job)))
+
     async def _find(self, request: web.Request) -> dict[str, Any]:
-        """Find the job of an address, of whatever kind.
+        """Find the job of an address in the words of v1; raises HTTPNotFound."""
+        return in_v1_words(await self._stored(request))
+
+    async def _stored(self, request: web.Request) -> dict[str, Any]:
+        """Find the job of an address, of whatever kind, as it is stored.
 
         Raises:
             HTTPNotFound: there is none of that name with that uid.
@@ -233,7 +270,7 @@ class Dashboard:
             of_kinds = (stored_job(self._client, kind, where["namespace"], where["name"]) for kind in ALL)
             for job in await asyncio.gather(*of_kinds):
                 if job is not None and _same(job["metadata"]["uid"], where["uid"]):
-                    return in_v1_words(job)
+                    return job
         raise web.HTTPNotFound(text="There is no such job: it was deleted, or the cluster was started anew.\n")
 
 
@@ -275,6 +312,12 @@ class _Stream:
         """Send lines of a log."""
         if lines:
             await self.send("log", "".join(lines))
+
+
+def _see(job: dict[str, Any]) -> web.Response:
+    where = job["metadata"]
+    place = _JOB.format(**{key: quote(where[key]) for key in ("namespace", "name", "uid")})
+    return web.Response(status=303, headers={"Location": place})
 
 
 def _page(title: str, sections: Iterable[str]) -> web.Response:

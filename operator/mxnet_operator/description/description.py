@@ -14,29 +14,31 @@ from mxnet_operator.description.pods import Number, PodDescription, Role, Second
 class MXJobDescription(PodDescription):
     """Description of a training job: one image, and one command that every replica runs.
 
-    Whatever is None is not said: without a manifest the defaults stand for it, over a manifest what that says.
+    A field that is None is unset: without a manifest its default applies, beside a manifest the manifest's value.
 
     Args:
-        name: The job's name.
-        namespace: The job's namespace.
-        labels: Labels of the job; `pod_labels` are those of its pods.
+        name: Name of the job.
+        namespace: Namespace of the job.
+        labels: Labels of the job; those of its pods are `pod_labels`.
         annotations: Annotations of the job.
-        workers: How many train, or a `Role`, or a ReplicaSpec; 1 if not given.
-        servers: How many keep parameters, or a `Role`, or a ReplicaSpec. If not given, as many as there are workers,
-            as MXNet's launcher has it; a single worker trains alone, without any.
-        schedulers: 1 or 0, or a `Role`, or a ReplicaSpec; if not given, 1 where there are servers.
-        gpus_per_worker: GPUs of each Worker; 0 takes away those of a manifest.
-        restart_policy: Never, OnFailure, Always or ExitCode, of all replicas; ExitCode if not given.
-        queue_name: A queue of Kueue's that starts the job when there is room; till then it is Suspended.
-        placement: Pack (Workers on few nodes, Servers on many) or Exclusive (few nodes, no other job's).
-        clean_pod_policy: Which pods of a finished job are deleted: None, Running or All.
-        ttl_seconds_after_finished: Seconds (or a timedelta) after which a finished job is deleted.
-        active_deadline_seconds: Seconds (or a timedelta) after which the job fails.
-        progress_deadline_seconds: Seconds (or a timedelta) within which all pods must have started.
-        backoff_limit: Retries before the job fails; 6 if not given.
-        restart_scope: What a retry restarts: Job (all replicas) or Replica.
-        success_policy: Who must exit with 0: Scheduler or AllWorkers.
-        run_policy: Further fields of spec.runPolicy.
+        workers: Number of workers, a `Role`, or a ReplicaSpec; unset, 1.
+        servers: Number of servers, a `Role`, or a ReplicaSpec; unset, as many as workers, and none for a single
+            worker.
+        schedulers: 1 or 0, a `Role`, or a ReplicaSpec; unset, 1 if there are servers.
+        gpus_per_worker: GPUs of each worker; 0 removes those of a manifest.
+        restart_policy: Which failures are retried; unset, `ExitCode`: those with a retryable exit code.
+        queue_name: Kueue LocalQueue that admits the job; until then the job is Suspended.
+        placement: `Pack`: workers share nodes. `Exclusive`: no other MXJob runs on the job's nodes.
+        clean_pod_policy: Which pods are deleted when the job finishes; unset, none.
+        ttl_seconds_after_finished: Time after which a finished job is deleted; unset, never.
+        active_deadline_seconds: Time after which an unfinished job fails, its wait for nodes included; unset,
+            never.
+        progress_deadline_seconds: Time within which all placed pods must start, or the job fails; unset, no
+            limit.
+        backoff_limit: Number of failures that are retried; unset, 6.
+        restart_scope: What a retry restarts: all replicas (`Job`), or the failed one (`Replica`).
+        success_policy: Who must exit with 0; unset, the Scheduler and every Worker.
+        run_policy: Further fields of `spec.runPolicy`: `{"resume": {}, "stallTimeoutSeconds": 600}`.
 
     Raises:
         DescriptionError: with every mistake that was found, its path, and how it is written.

@@ -25,33 +25,32 @@ class PodDescription:
     """Description of pods: what they run, where, and as whom; None leaves a field unset.
 
     Args:
-        image: The image of the container `mxnet`.
-        command: Its command, a list.
-        args: Its arguments, a list.
-        env: Its variables: a mapping of names to texts or to EnvVarSources (`{"secretKeyRef": {...}}`), or a list of
-            EnvVars.
-        env_from: A list of EnvFromSources.
-        secrets: Names of Secrets whose keys all become variables.
-        config_maps: Names of ConfigMaps whose keys all become variables.
-        gpu_resource: The name of the GPUs' resource; `nvidia.com/gpu` if not given. A role's, or else the job's.
-        volumes: Volumes of the pod.
-        volume_mounts: Where the container finds them.
-        image_pull_policy: Always, IfNotPresent or Never.
-        image_pull_secrets: Names of Secrets, or LocalObjectReferences, for the images' registry.
-        init_containers: Containers that run to their end before.
-        node_selector: Labels that a node must have.
-        affinity: An Affinity.
-        tolerations: Tolerations of the taints of nodes.
-        service_account_name: What the pod runs as towards the API server.
-        security_context: Of the pod.
-        container_security_context: Of the container.
-        priority_class_name: The PriorityClass of the pod.
-        scheduler_name: The Kubernetes scheduler that places it.
-        runtime_class_name: The RuntimeClass of the pod.
+        image: Image of the container `mxnet`.
+        command: Command of the container: `["python", "train.py"]`.
+        args: Arguments of the command: `["--epochs", "20"]`.
+        env: Environment variables: `{"LR": "0.1"}`. A value may be an EnvVarSource (`{"secretKeyRef": {...}}`).
+        env_from: EnvFromSources whose keys become variables.
+        secrets: Names of Secrets whose keys become variables.
+        config_maps: Names of ConfigMaps whose keys become variables.
+        gpu_resource: Resource name of the GPUs; unset, `nvidia.com/gpu`.
+        volumes: Volumes of the pod: `[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]`.
+        volume_mounts: Mounts of the container: `[{"name": "data", "mountPath": "/data"}]`.
+        image_pull_policy: When the node pulls the image; unset, Kubernetes' default.
+        image_pull_secrets: Names of Secrets with the registry's credentials.
+        init_containers: Containers that must finish before the training starts.
+        node_selector: Node labels the pods require, as in a pod's nodeSelector: `{"pool": "gpus"}`.
+        affinity: Affinity of the pods, as in a pod.
+        tolerations: Node taints that the pods tolerate, as in a pod.
+        service_account_name: ServiceAccount of the pods.
+        security_context: PodSecurityContext of the pods.
+        container_security_context: SecurityContext of the container.
+        priority_class_name: PriorityClass of the pods.
+        scheduler_name: Kubernetes scheduler that places the pods.
+        runtime_class_name: RuntimeClass of the pods.
         pod_labels: Labels of the pods.
         pod_annotations: Annotations of the pods.
-        container_resources: `requests` and `limits` of the container: of each Worker, or of each replica of a role
-            that gives its own.
+        container_resources: Requests and limits of each worker, or of a role that sets its own: `{"limits":
+            {"memory": "8Gi"}}`.
     """
 
     image: Text | None = None
@@ -86,9 +85,9 @@ class Role(PodDescription):
     """Description of one role's replicas, merged over that of all roles.
 
     Args:
-        replicas: How many; 1 if not given.
-        restart_policy: Never, OnFailure, Always or ExitCode.
-        gpus: GPUs of each replica, in place of `gpus_per_worker`; 0 takes away those of a manifest.
+        replicas: Number of replicas; unset, 1.
+        restart_policy: Which failures of this role are retried.
+        gpus: GPUs of each replica, in place of `gpus_per_worker`; 0 removes those of a manifest.
     """
 
     replicas: Number | None = None

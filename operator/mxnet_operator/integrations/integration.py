@@ -19,7 +19,7 @@ from mxnet_operator.plan.integration import IntegrationPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class ReaderContext:
     """What a reader gets from its reconciler."""
 
     client: Client
@@ -64,5 +64,5 @@ class Integration:
     rights: str = ""
     """Manifest with the controller's rights, from the project's root; empty where every controller has them."""
 
-    def reader(self, around: Surroundings) -> JobReader | None:
+    def reader(self, context: ReaderContext) -> JobReader | None:
         """Return a reader for one reconciler; None where nothing is to be read."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import time
 from collections.abc import AsyncGenerator, Callable, MutableSequence, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -62,7 +61,7 @@ class Client:
         observer: RequestObserver | None = None,
         attempts: int = ATTEMPTS,
         user_agent: str = "",
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
         connector: aiohttp.TCPConnector | None = None,
     ) -> None:
         """Timeouts are in seconds; nothing connects before the first request. A `user_agent` replaces the usual one.

@@ -74,7 +74,7 @@ class WorkQueue:
             self._ready.append(key)
             self._wake_one()
 
-    def add_unhurried(self, key: str) -> None:
+    def add_low_priority(self, key: str) -> None:
         """Queue the key behind all keys that `add` has queued or will queue."""
         if self._want(key):
             self._unhurried[key] = None

@@ -85,7 +85,7 @@ class Transport:
         *,
         attempts: int = ATTEMPTS,
         user_agent: str = "",
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
         connector: aiohttp.TCPConnector | None = None,
     ) -> None:
         """Store the settings of the pool, which `open` creates where no `connector` is given."""
@@ -100,7 +100,7 @@ class Transport:
         self._auth: Mapping[str, str] = {}
         self._auth_until = 0.0
         self._auth_lock = asyncio.Lock()
-        self._clock = clock
+        self._clock = clock or time.monotonic
         self._trust_again_at = float("-inf")
         self._distrusted_since: float | None = None
 
@@ -178,17 +178,18 @@ class Transport:
     ) -> aiohttp.ClientWebSocketResponse:
         if self._session is None:
             raise RuntimeError("the client is not open: use it as `async with Client(...)`")
-        return await self._session.ws_connect(
-            yarl.URL(self.credentials.server + path, encoded=True),
-            params=params,
-            protocols=(protocol,),
-            headers=await self._authorization(),
-            max_msg_size=0,
-            heartbeat=_HEARTBEAT,
-            ssl=self.credentials.ssl or True,
-            server_hostname=self.credentials.server_hostname,
-            proxy=self.credentials.proxy,
-        )
+        async with asyncio.timeout(self._timeout.total):  # aiohttp's own limit for a handshake is five minutes
+            return await self._session.ws_connect(
+                yarl.URL(self.credentials.server + path, encoded=True),
+                params=params,
+                protocols=(protocol,),
+                headers=await self._authorization(),
+                max_msg_size=0,
+                heartbeat=_HEARTBEAT,
+                ssl=self.credentials.ssl or True,
+                server_hostname=self.credentials.server_hostname,
+                proxy=self.credentials.proxy,
+            )
 
     @contextlib.asynccontextmanager
     async def _exchange(
@@ -242,7 +243,7 @@ class Transport:
             return await self._send(request, timeout)
 
     async def _trust_anew(self, refused: Credentials) -> bool:
-        if self.credentials is refused:
+        if self.credentials is refused and not self._auth_lock.locked():  # else another request reloads them just now
             if self._clock() < self._trust_again_at:
                 return False
             self._trust_again_at = self._clock() + _TRUST_AGAIN

@@ -31,6 +31,7 @@ from mxnet_operator.local.home import (
     write_state,
 )
 from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.job_files import LocalJobFiles
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 
 NODE = "local"
@@ -115,7 +116,7 @@ async def run_cluster(
         )
         server.log_source = kubelet.log_source
         token = (last.dashboard_token if last else "") or new_token()
-        dashboard = Dashboard(client, token, uid_opens=True)
+        dashboard = Dashboard(client, token, local=LocalJobFiles(files.pods, ImageStore(home)), uid_opens=True)
         held.push_async_callback(dashboard.stop)
         pages_port = await dashboard.start(last.pages_port if last else 0)
         controller = make_controller(controllers_client, page_template(pages_port))

@@ -12,7 +12,7 @@ class Changes:
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake every task in `wait`."""
         self._event.set()
         self._event = asyncio.Event()

@@ -38,7 +38,7 @@ from mxnet_operator.plan.placement import placement
 from mxnet_operator.plan.replicas import is_begun, last_created, missing_pods, replicas_in
 from mxnet_operator.plan.started import as_started
 from mxnet_operator.plan.starting import starting, unknown_ends
-from mxnet_operator.plan.state import JobState, Standing, state_of
+from mxnet_operator.plan.state import AdmissionState, JobState, state_of
 from mxnet_operator.plan.status import (
     failed_status,
     recording_page,
@@ -103,25 +103,25 @@ def may_have_unlabelled_pods(job: MXJob) -> bool:
 
 def _unfinished(state: JobState) -> Reads | Effects:
     """Return what the policies decide together, or the first one that decides alone."""
-    ties = _ties(state)
+    follow_parent = _ties(state)
     folded = Effects()
     for policy in POLICIES:
         answer = policy(state)
         if isinstance(answer, Reads):
             return answer
         if not isinstance(answer, Effects):
-            return _at_the_end(state, answer, folded, ties)
+            return _at_the_end(state, answer, folded, follow_parent)
         if answer.is_final:
-            return msgspec.structs.replace(answer, requeue_after=(answer + ties).requeue_after)
+            return msgspec.structs.replace(answer, requeue_after=(answer + follow_parent).requeue_after)
         folded += answer
     status = running_status(state, folded.reports, folded.training)
     record_in = time_to_record(state.job.status, status, state.replicas, state.now)
     if record_in == _AT_ONCE:
-        return msgspec.structs.replace(folded + ties, reports=(), status=status)
-    return msgspec.structs.replace(folded + ties + Effects(requeue_after=record_in), reports=())
+        return msgspec.structs.replace(folded + follow_parent, reports=(), status=status)
+    return msgspec.structs.replace(folded + follow_parent + Effects(requeue_after=record_in), reports=())
 
 
-def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effects, ties: Effects) -> Effects:
+def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effects, follow_parent: Effects) -> Effects:
     """Return the effects of the end of an attempt, or of the job, which keeps what was reported of its pods."""
     if success_is_known(state):
         end = Success()
@@ -134,18 +134,18 @@ def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effe
     newest = status.conditions[-1]
     event_type: Literal["Normal", "Warning"] = "Normal" if isinstance(end, Success) else "Warning"
     event = Event(event_type, newest.reason, newest.message)
-    return msgspec.structs.replace(ties, status=status, events=(*folded.events, event))
+    return msgspec.structs.replace(follow_parent, status=status, events=(*folded.events, event))
 
 
 def _ties(state: JobState) -> Effects:
     """Return when to check again on what the job goes with, whatever is decided for it: a workflow, a lease."""
-    left, checked = state.observed.lease_left, fold(state, lambda each: each.ties(state))
+    left, checked = state.observed.lease_left, fold(state, lambda each: each.follow_parent(state))
     kept_for = left if left is not None and left > _AT_ONCE and kept_lease(state.asked) is not None else None
     return Effects(requeue_after=None if checked.is_final else checked.requeue_after) + Effects(requeue_after=kept_for)
 
 
 def _ends_with_another(state: JobState) -> Effects:
-    checked = fold(state, lambda each: each.ties(state))
+    checked = fold(state, lambda each: each.follow_parent(state))
     return checked if checked.is_final else Effects()
 
 
@@ -197,7 +197,7 @@ def _missing_pods(state: JobState) -> Effects:
     begin = next_attempt(job, state.now, state.policy)
     if begin is not None and begin > state.now:
         return Effects(requeue_after=begin - state.now)
-    if state.admission.standing is Standing.HOLDS or not pods_are_admitted(job, state.observed, state.rules):
+    if state.admission.state is AdmissionState.HOLDS or not pods_are_admitted(job, state.observed, state.rules):
         return Effects()
     creations = missing_pods(job, state.replicas, state.terminating)
     for each in state.integrations:

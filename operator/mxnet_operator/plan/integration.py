@@ -34,7 +34,7 @@ class IntegrationPolicy:
     def admission(self, job: MXJob, observed: Observed) -> Admission | None:
         """Return whether a job with defaults may have pods; None for no opinion."""
 
-    def ties(self, state: JobState) -> Effects:
+    def follow_parent(self, state: JobState) -> Effects:
         """End a job that is to end with something else (`is_final`), or return when to check on that again."""
         return Effects()
 

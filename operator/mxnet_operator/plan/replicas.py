@@ -180,7 +180,7 @@ def of_types(replicas: Iterable[Replica], *types: str) -> tuple[Replica, ...]:
     return tuple(replica for replica in replicas if replica.type in types)
 
 
-def those(replicas: Iterable[Replica], holds: Callable[[ReplicaType], bool]) -> tuple[Replica, ...]:
+def replicas_whose(replicas: Iterable[Replica], holds: Callable[[ReplicaType], bool]) -> tuple[Replica, ...]:
     """Return the replicas whose type satisfies a predicate."""
     return tuple(replica for replica in replicas if holds(TYPES[replica.type]))
 
@@ -197,7 +197,7 @@ def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:
 
 def is_tuning(replicas: Iterable[Replica]) -> bool:
     """Return whether the job tunes (MXTune): it has a Tuner, whose success ends it."""
-    return bool(those(replicas, lambda each: each.works and each.tunes))
+    return bool(replicas_whose(replicas, lambda each: each.works and each.tunes))
 
 
 def parse_indexes(text: str) -> frozenset[int]:

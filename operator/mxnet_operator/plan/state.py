@@ -8,7 +8,7 @@ import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.status_size import says, shortened
+from mxnet_operator.api.status_size import is_same_message, shortened
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import Effects, Event, Report
 from mxnet_operator.plan.children import Rules
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mxnet_operator.plan.integration import IntegrationPolicy
 
 
-class Standing(Enum):
+class AdmissionState(Enum):
     """Whether a job may have pods."""
 
     RUNS = "runs"
@@ -37,7 +37,7 @@ class Standing(Enum):
 class Admission(msgspec.Struct, frozen=True, kw_only=True):
     """Admission of a job, by an integration or by its user's `suspend`."""
 
-    standing: Standing = Standing.RUNS
+    state: AdmissionState = AdmissionState.RUNS
     waits: str = ""
     """Words for a job that waits: `waits in queue a`; empty for one that is suspended."""
     requeue_after: timedelta | None = None
@@ -85,7 +85,9 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
         """
         old = self.condition(condition_type)
         was_true = old is not None and old.status == "True"
-        is_news = not was_true or (again == "if changed" and old is not None and not says(old.message, message))
+        is_news = not was_true or (
+            again == "if changed" and old is not None and not is_same_message(old.message, message)
+        )
         events = (Event("Warning", condition_type, shortened(message)),) if is_news else ()
         return Effects(reports=(Report(condition_type, reason, message),), events=events)
 
@@ -106,7 +108,7 @@ def state_of(
     present = observed.without(terminating)
     admissions = (each.admission(job, observed) for each in integrations)
     admission = next((each for each in admissions if each is not None), None)
-    suspended = Admission(standing=Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS)
+    suspended = Admission(state=AdmissionState.WAITS if job.spec.run_policy.suspend else AdmissionState.RUNS)
     return JobState(
         asked=asked,
         specified=specified,

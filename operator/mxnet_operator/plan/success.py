@@ -15,7 +15,7 @@ from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MAX_RESULT, MXJob
 from mxnet_operator.plan.actions import Effects
 from mxnet_operator.plan.failures import Failure, failures
-from mxnet_operator.plan.replicas import Replica, ReplicaState, has_type, is_tuning, labels, of_types, those
+from mxnet_operator.plan.replicas import Replica, ReplicaState, has_type, is_tuning, labels, of_types, replicas_whose
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import left_of
 
@@ -105,9 +105,11 @@ def early_exits(state: JobState) -> Effects:
 def early_exit(replicas: tuple[Replica, ...]) -> EarlyExit | None:
     """Return the exits that came too early while replicas that need them still run; None without."""
     tunes = is_tuning(replicas)
-    working = those(replicas, lambda each: each.works and each.tunes == tunes)
+    working = replicas_whose(replicas, lambda each: each.works and each.tunes == tunes)
     waiting = tuple(replica for replica in working if replica.state is ReplicaState.RUNNING)
-    exited = tuple(replica for replica in those(replicas, lambda each: each.serves) if _is_early(replica, working))
+    exited = tuple(
+        replica for replica in replicas_whose(replicas, lambda each: each.serves) if _is_early(replica, working)
+    )
     if not waiting or not exited:
         return None
     ends = (replica.pod.finished_at for replica in exited if replica.pod is not None)
@@ -177,12 +179,12 @@ def without_servers(replicas: tuple[Replica, ...]) -> str:
 
 def _deciding(policy: str | None, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
     if is_tuning(replicas):
-        return those(replicas, lambda each: each.decides and each.tunes)
+        return replicas_whose(replicas, lambda each: each.decides and each.tunes)
     if policy == "Scheduler" and has_type(replicas, names.SCHEDULER):
         return of_types(replicas, names.SCHEDULER)
     if policy == "AllWorkers" and has_type(replicas, names.WORKER):
         return of_types(replicas, names.WORKER)
-    return those(replicas, lambda each: each.decides and not each.tunes) or replicas
+    return replicas_whose(replicas, lambda each: each.decides and not each.tunes) or replicas
 
 
 def _is_early(replica: Replica, working: tuple[Replica, ...]) -> bool:

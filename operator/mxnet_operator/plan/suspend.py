@@ -15,7 +15,7 @@ from mxnet_operator.plan.integration import fold
 from mxnet_operator.plan.notices import noticed
 from mxnet_operator.plan.replicas import all_have_existed, replicas_in, restart_scope
 from mxnet_operator.plan.started import changed_replicas
-from mxnet_operator.plan.state import JobState, Standing
+from mxnet_operator.plan.state import AdmissionState, JobState
 from mxnet_operator.plan.status import with_reports
 from mxnet_operator.plan.success import Success, success_is_known
 from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
@@ -26,9 +26,9 @@ _OF_A_RUN = (conditions.REPLICAS_CHANGE_IGNORED, conditions.FEWER_WORKERS)
 def suspension(state: JobState) -> Reads | Effects | Success:
     """Return what a job needs whose `suspend` is true or that waits in a queue; nothing for one that may run."""
     admission = state.admission
-    if admission.standing is Standing.UNKNOWN:
+    if admission.state is AdmissionState.UNKNOWN:
         return Effects(requeue_after=admission.requeue_after, is_final=True)
-    if admission.standing is not Standing.WAITS:
+    if admission.state is not AdmissionState.WAITS:
         return Effects()
     if success_is_known(state):
         return Success()

@@ -73,7 +73,7 @@ class LogCursor:
     @property
     def moment(self) -> float:
         """Time of the last line, in seconds since the epoch by the node's clock; 0 before the first."""
-        return datetime.fromisoformat(self.since).timestamp() if self.since else 0.0
+        return datetime.fromisoformat(self.since).timestamp() + int(self._last[1]) / 1e9 if self.since else 0.0
 
     def reconnect(self) -> str | None:
         """Begin another stream; return the RFC 3339 time to request it from, None for the log's beginning."""

@@ -1,7 +1,7 @@
 """Results that are longer than a termination message may be: they travel in the log, and a reference takes their place.
 
 The fail-fast hook of the replica that reports the result writes both when its program ends
-(`docs/decisions/ends.md`). The whole text is in lines of its log,
+(`docs/decisions/status.md`). The whole text is in lines of its log,
 `mxjob-result <digest> <i>/<n> <base64>`, which are the last ones of the program; the termination message, and so the
 job's `status.result`, is `{"mxjobResult": {"bytes": ..., "sha256": ...}}`.
 """

@@ -14,6 +14,9 @@ COLOURS: Final = 6
 _WIDTH: Final = 560
 _HEIGHT: Final = 250
 _LEFT: Final = 58
+"""Least room for the labels of the vertical axis."""
+_CHARACTER: Final = 11
+"""Width of a character on a narrow screen."""
 _RIGHT: Final = 14
 _TOP: Final = 12
 _BOTTOM: Final = 40
@@ -74,20 +77,22 @@ def _drawing(chart: Chart) -> str:
     low, high, ticks = _logarithmic_axis(values) if chart.logarithmic else _axis(values, from_zero=chart.from_zero)
     first, last = min(x for x, _ in points), max(x for x, _ in points)
 
+    show = _percent if chart.percent and max(values) <= 1 else plain
+    left = max(_LEFT, 14 + _CHARACTER * max(len(show(tick)) for tick in ticks))
+
     def x_of(x: float) -> float:
         share = 0.5 if first == last else (x - first) / (last - first)
-        return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+        return left + share * (_WIDTH - left - _RIGHT)
 
     def y_of(y: float) -> float:
         part = math.log(y / low) / math.log(high / low) if chart.logarithmic else (y - low) / (high - low)
         return _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
 
-    show = _percent if chart.percent and max(values) <= 1 else _plain
     return "".join(
         (
-            *_grid(ticks, y_of, show),
-            *_across(first, last, x_of, chart.across),
-            *([_limit(y_of(chart.limit[1]))] if chart.limit else []),
+            *_grid(ticks, y_of, show, left),
+            *_across(first, last, x_of, chart.across, left),
+            *([_limit(y_of(chart.limit[1]), left)] if chart.limit else []),
             *(_line(series, x_of, y_of, show, chart.across) for series in chart.series),
             *(
                 f'<path class="lost" d="M{x_of(x) - 4:.1f},{_HEIGHT - _BOTTOM - 12}l8,8m-8,0l8,-8"/>'
@@ -97,25 +102,27 @@ def _drawing(chart: Chart) -> str:
     )
 
 
-def _grid(ticks: Iterable[float], y_of: Callable[[float], float], show: Callable[[float], str]) -> Iterator[str]:
+def _grid(
+    ticks: Iterable[float], y_of: Callable[[float], float], show: Callable[[float], str], left: float
+) -> Iterator[str]:
     for tick in ticks:
         y = y_of(tick)
-        yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield f'<text class="quiet" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{show(tick)}</text>'
+        yield f'<line class="grid" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text class="quiet" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{show(tick)}</text>'
 
 
-def _across(first: float, last: float, x_of: Callable[[float], float], title: str) -> Iterator[str]:
+def _across(first: float, last: float, x_of: Callable[[float], float], title: str, left: float) -> Iterator[str]:
     step = max(1, math.ceil(_step((last - first) / 7))) if last > first else 1
     tick = math.ceil(first / step) * step
     while tick <= last:
         yield f'<text class="quiet" x="{x_of(tick):.1f}" y="{_HEIGHT - 22}" text-anchor="middle">{tick:g}</text>'
         tick += step
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    middle = (left + _WIDTH - _RIGHT) / 2
     yield f'<text class="quiet" x="{middle}" y="{_HEIGHT - 4}" text-anchor="middle">{escape(title)}</text>'
 
 
-def _limit(y: float) -> str:
-    return f'<line class="limit" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+def _limit(y: float, left: float) -> str:
+    return f'<line class="limit" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
 
 
 def _line(
@@ -174,7 +181,11 @@ def _step(raw: float) -> float:
     return next((step * magnitude for step in _STEPS if step * magnitude >= raw * (1 - 1e-9)), 10 * magnitude)
 
 
-def _plain(value: float) -> str:
+def plain(value: float) -> str:
+    """Format a figure with four digits: `0.0231`, `1998`, `115.9k`, `2.5M`."""
+    for least, size, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if least <= abs(value) < 1e12:
+            return f"{value / size:.4g}{unit}"
     return f"{value:.4g}"
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from mxnet_operator.readers.figure_names import is_known, unit_of, words_of
 from mxnet_operator.report import chart
-from mxnet_operator.report.chart import COLOURS, Chart, Series
+from mxnet_operator.report.chart import COLOURS, Chart, Series, plain
 from mxnet_operator.report.run import Run
 
 _VALIDATION: Final = "validation_accuracy"
@@ -33,7 +33,7 @@ def description(run: Run, threshold: float | None) -> str:
     for name in _names(run):
         if unit_of(name) in {"samples/s", "seconds"}:
             continue
-        words, show = words_of(name).capitalize(), _percent if unit_of(name) == _ACCURACY else _plain
+        words, show = words_of(name).capitalize(), _percent if unit_of(name) == _ACCURACY else plain
         if points := run.history(name):
             (first, start), (last, end) = points[0], points[-1]
             after = f"after {run.unit}"
@@ -46,7 +46,7 @@ def description(run: Run, threshold: float | None) -> str:
         when = "is never reached" if reached is None else f"is first reached after {run.unit} {reached}"
         sentences.append(f"The threshold of {threshold:.0%} {when}.")
     if speeds := [speed for _, speed in run.history(_SPEED)]:
-        sentences.append(f"The worker trained on {min(speeds):.4g} to {max(speeds):.4g} samples per second.")
+        sentences.append(f"The worker trained on {plain(min(speeds))} to {plain(max(speeds))} samples per second.")
     return " ".join(sentences)
 
 
@@ -64,7 +64,7 @@ def latest(run: Run) -> tuple[str, str, str] | None:
     order = sorted(_names(run), key=lambda name: (_FIRST.get(unit_of(name), 5), name.startswith("train")))
     for name in order:
         if points := run.history(name):
-            show = _percent if unit_of(name) == _ACCURACY else _plain
+            show = _percent if unit_of(name) == _ACCURACY else plain
             return words_of(name).capitalize(), show(points[-1][1]), f"after {run.unit} {points[-1][0]}"
     return None
 
@@ -94,7 +94,7 @@ def _chart(run: Run, unit: str, names: list[str], threshold: float | None) -> Ch
 
 
 def _in_words(run: Run, unit: str, names: list[str]) -> str:
-    ends = (f"{words_of(name)} {points[-1][1]:.4g}" for name in names if (points := run.history(name)))
+    ends = (f"{words_of(name)} {plain(points[-1][1])}" for name in names if (points := run.history(name)))
     return f"Chart of {unit or 'figures'} over {run.unit}s. Last: {', '.join(ends) or 'not a number'}."
 
 
@@ -113,8 +113,4 @@ def _epochs(unit: str, epochs: tuple[int, ...]) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1%}" if value <= 1 else f"{value:.4g}"
-
-
-def _plain(value: float) -> str:
-    return f"{value:.4g}"
+    return f"{value:.1%}" if value <= 1 else plain(value)

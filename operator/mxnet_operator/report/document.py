@@ -10,9 +10,12 @@ def section(name: str, title: str, content: str) -> str:
     return f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>{content}</section>'
 
 
-def scrolled(label: str, content: str) -> str:
-    """Build an area that scrolls where its content has no room, with the keyboard too."""
-    return f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">{content}</div>'
+def scrolled(label: str, content: str, kind: str = "") -> str:
+    """Build an area that scrolls where its content has no room, with the keyboard too.
+
+    On a narrow screen, a table of the kind `words` has its long cells below the others.
+    """
+    return f'<div class="scroll {kind}" tabindex="0" role="group" aria-label="{label}">{content}</div>'
 
 
 def table(heading: Iterable[str], rows: Iterable[str]) -> str:
@@ -22,11 +25,22 @@ def table(heading: Iterable[str], rows: Iterable[str]) -> str:
     return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table>"
 
 
-def message(text: str) -> str:
-    """Build a message: its first line as text, the others, such as a traceback, in monospace."""
+def message(text: str, *, is_failure: bool = False) -> str:
+    """Build a message: its first line as text, the others, such as a traceback, in monospace.
+
+    The last line of a failure says most: it comes first.
+    """
     first, _, more = text.strip("\n").partition("\n")
-    lines = f'<pre tabindex="0" role="group" aria-label="More of the message">{escape(more)}</pre>' if more else ""
-    return f"<p>{escape(first)}</p>{lines}" if first else ""
+    cause, lines = last_line(more) if is_failure else "", ""
+    if more.strip() != cause:
+        lines = f'<pre tabindex="0" role="group" aria-label="More of the message">{escape(more)}</pre>'
+    cause = f'<p class="cause"><code>{escape(cause)}</code></p>' if cause else ""
+    return f"{cause}<p>{escape(first)}</p>{lines}" if first else ""
+
+
+def last_line(text: str) -> str:
+    """Return the last line that isn't blank; empty where there is none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def style() -> str:

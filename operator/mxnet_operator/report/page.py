@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from html import escape
-from typing import Any
+from typing import Any, Final
 
+from mxnet_operator.api.conditions import FAILED
 from mxnet_operator.report import curve, timeline, tuning
 from mxnet_operator.report.document import document, message, scrolled, section, table
 from mxnet_operator.report.run import Replica, Run, Tuning
+
+_NO_FILES: Final = '<p class="quiet">The replicas wrote no files that outlive their pods.</p>'
 
 
 def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str:
@@ -28,22 +31,25 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
 
 
 def sections(run: Run, threshold: float | None = None) -> dict[str, str]:
-    """Build the parts of a job's page by their ids: head, facts, files, charts, time line and replicas."""
+    """Build the parts of a job's page by their ids."""
     return {
         "head": _head(run),
         "facts": _facts(run, threshold),
-        "files": _files(run),
+        "attempts": _attempts(run),
         "charts": _charts(run, threshold),
+        "files": _files(run),
         "timeline": _timeline(run),
         "replicas": _replicas(run),
+        "program": _program(run),
     }
 
 
 def _head(run: Run) -> str:
     title, word = escape(run.name), escape(run.state)
+    said = message(run.message, is_failure=run.state == FAILED)
     return (
         f'<header id="head">\n<p class="kind">MXJob in namespace {escape(run.namespace)}</p>\n'
-        f'<h1>{title} <span class="state {word.lower()}">{word}</span></h1>\n{message(run.message)}\n</header>'
+        f'<h1>{title} <span class="state {word.lower()}">{word}</span></h1>\n{said}\n</header>'
     )
 
 
@@ -65,6 +71,8 @@ def _facts(run: Run, threshold: float | None) -> str:
         facts.append(("Duration", _duration(run.duration_s), "from start to completion"))
     elif run.read_at is not None and run.started_at is not None:
         facts.append(("Running for", _duration((run.read_at - run.started_at).total_seconds()), ""))
+    if run.restarts is not None:
+        facts.append(("Restarts", str(run.restarts), ""))
     facts.append(("Replicas", str(len(run.replicas)), _counted(run.replicas)))
     if run.started_at is not None:
         facts.append(("Started", f"{run.started_at:%H:%M:%S}", f"{run.started_at:%d %B %Y}, UTC"))
@@ -97,21 +105,63 @@ def _charts(run: Run, threshold: float | None) -> str:
     return section("charts", title, f'<div class="charts">{charts}</div><p class="quiet">{escape(words)}</p>')
 
 
+def _attempts(run: Run) -> str:
+    if not run.restarts:
+        return _absent("attempts")
+    first = run.restarts - len(run.attempts) + 1
+    begins = [run.started_at if first == 1 else None, *(each.ended_at for each in run.attempts)]
+    rows = [
+        f'<tr><th scope="row">{number}</th><td>{_time(each.ended_at)}</td>'
+        f'<td>{_between(began, each.ended_at)}</td><td class="long">{message(each.message, is_failure=True)}</td></tr>'
+        for number, (began, each) in enumerate(zip(begins, run.attempts, strict=False), first)
+    ]
+    rows.append(
+        f'<tr class="{escape(run.state.lower())}"><th scope="row">{run.restarts + 1}</th>'
+        f"<td>{_time(run.completed_at)}</td><td>{_between(begins[-1], run.completed_at)}</td>"
+        f'<td class="long">{escape(run.state)}</td></tr>'
+    )
+    lost = "" if first <= 1 else '<p class="quiet">Earlier attempts have no event any more.</p>'
+    found = table(("Attempt", "Ended", "After", "Why"), rows)
+    return section("attempts", "Attempts", scrolled("Table of the attempts", found, "words") + lost)
+
+
+def _between(start: datetime | None, end: datetime | None) -> str:
+    return "" if start is None or end is None else _duration((end - start).total_seconds())
+
+
+def _program(run: Run) -> str:
+    if not run.programs:
+        return _absent("program")
+    rows = (
+        f'<tr><th scope="row">{escape(each.type)}</th><td class="long"><code>{escape(each.command)}</code></td>'
+        f'<td class="long"><code>{escape(each.image)}</code></td><td class="long">{escape(each.versions)}</td></tr>'
+        for each in run.programs
+    )
+    found = table(("Replicas", "Command", "Image", "Versions"), rows)
+    return section("program", "Program", scrolled("Table of the programs", found, "words"))
+
+
+def _absent(name: str) -> str:
+    return f'<section id="{name}" hidden></section>'
+
+
 def _files(run: Run) -> str:
     if run.files is None:
-        return '<section id="files" hidden></section>'
+        return _absent("files")
     lines = "".join(f"<li><code>{escape(each)}</code></li>" for each in run.files)
-    return section("files", "Files", f"<ul>{lines}</ul>" if lines else '<p class="quiet">None were kept.</p>')
+    return section("files", "Files", f"<ul>{lines}</ul>" if lines else _NO_FILES)
 
 
 def _timeline(run: Run) -> str:
     picture = timeline.svg(run)
     if not picture:
-        return '<section id="timeline" hidden></section>'
+        return _absent("timeline")
     caption = (
-        "Seconds since the job began. A thin grey line: the pod was waiting; a bar: its container ran; "
+        "Time since the job began. A thin grey line: the pod was waiting; a bar: its container ran; "
         "a pale bar: until it was stopped; hatched red: until it failed."
     )
+    if run.attempts:
+        caption += " Pods of earlier attempts are gone: a bar shows when each attempt ended."
     figure = f'<figure class="timeline">{scrolled("Time line", picture)}<figcaption>{caption}</figcaption></figure>'
     return section("timeline", "Replicas over time", figure)
 

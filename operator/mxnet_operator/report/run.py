@@ -71,6 +71,23 @@ class Tuning(msgspec.Struct, frozen=True):
         return self.untuned_ms / self.tuned_ms
 
 
+class Attempt(msgspec.Struct, frozen=True):
+    """Attempt of a job that ended in a restart."""
+
+    ended_at: datetime
+    message: str
+
+
+class Program(msgspec.Struct, frozen=True):
+    """What the replicas of a type run."""
+
+    type: str
+    image: str
+    command: str = ""
+    versions: str = ""
+    """Versions in the image, or the digest of the image that ran."""
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run of an MXJob, as `MXNetJobOperator` returns it (and as JSON keeps it).
 
@@ -93,6 +110,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
     files: tuple[str, ...] | None = None
     """Where what the job wrote is, a line each; None in what was written before it was recorded."""
+    restarts: int | None = None
+    attempts: tuple[Attempt, ...] = ()
+    """Attempts that ended in a restart, oldest first, as far as their events still exist."""
+    programs: tuple[Program, ...] = ()
     slow: str = ""
     """Sentence about workers that were slower than the others."""
     from_log: Collection[str] = ()

@@ -33,13 +33,15 @@ def svg(run: Run) -> str:
         return _LEFT + (at - start).total_seconds() / seconds * (_WIDTH - _LEFT - _RIGHT)
 
     replicas = drawn(run)
-    height = _TOP + _ROW * len(replicas) + 40
-    rows = (_row(replica, _TOP + _ROW * i, x, end) for i, replica in enumerate(replicas))
+    earlier = 1 if run.attempts else 0
+    bottom = _TOP + _ROW * (len(replicas) + earlier)
+    rows = (_row(replica, _TOP + _ROW * i, x, end) for i, replica in enumerate(replicas, earlier))
     return "".join(
         (
-            f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(description(run))}">',
+            f'<svg viewBox="0 0 {_WIDTH} {bottom + 40}" role="img" aria-label="{escape(description(run))}">',
             _HATCH,
-            _axis(start, seconds, x, _TOP + _ROW * len(replicas)),
+            _axis(start, seconds, x, bottom),
+            _earlier_attempts(run, x, start),
             *rows,
             "</svg>",
         )
@@ -48,7 +50,10 @@ def svg(run: Run) -> str:
 
 def description(run: Run) -> str:
     """Describe the time line in words, as alternative text."""
-    return "Time line of the replicas. " + " ".join(f"{replica.label} {_words(replica)}." for replica in drawn(run))
+    restarts = f"{len(run.attempts)} earlier attempts failed. " if run.attempts else ""
+    return f"Time line of the replicas. {restarts}" + " ".join(
+        f"{replica.label} {_words(replica)}." for replica in drawn(run)
+    )
 
 
 def outcome(replica: Replica) -> str:
@@ -90,7 +95,8 @@ def drawn(run: Run) -> tuple[Replica, ...]:
 def _span(run: Run) -> tuple[datetime, datetime] | None:
     own = (run.started_at, run.completed_at)
     pods = ((r.created_at, r.started_at, r.finished_at) for r in run.replicas)
-    times = [at for at in chain(own, *pods, (run.read_at,)) if at is not None]
+    attempts = (each.ended_at for each in run.attempts)
+    times = [at for at in chain(own, *pods, attempts, (run.read_at,)) if at is not None]
     return (min(times), max(times)) if times and run.replicas else None
 
 
@@ -109,6 +115,24 @@ def _row(replica: Replica, top: float, x: Scale, end: datetime) -> str:
         parts.append(_bar((x(replica.started_at), x(last)), middle, _BAR, paint + faded))
     ink = "bad" if replica.outcome == "failed" else "quiet"
     parts.append(f'<text x="{x(last) + 8:.1f}" y="{middle + 4}" class="{ink}">{escape(outcome(replica))}</text></g>')
+    return "".join(parts)
+
+
+def _earlier_attempts(run: Run, x: Scale, start: datetime) -> str:
+    """Draw a band for each attempt that ended in a restart: its pods are gone."""
+    if not run.attempts:
+        return ""
+    middle = _TOP + _ROW / 2
+    parts = [f'<text x="{_LEFT - 12}" y="{middle + 4}" text-anchor="end">earlier</text>']
+    began = start
+    for each in run.attempts:
+        band = _bar((x(began), x(each.ended_at) - 1), middle, _BAR, 'fill="url(#failed)"')
+        parts.append(f"<g><title>{escape(each.message)}</title>{band}</g>")
+        began = each.ended_at
+    count = len(run.attempts)
+    parts.append(
+        f'<text x="{x(began) + 8:.1f}" y="{middle + 4}" class="bad">{count} restart{"s" if count > 1 else ""}</text>'
+    )
     return "".join(parts)
 
 

@@ -61,6 +61,8 @@ for mode in ("deferred", "waiting"):
         MXNetJobOperator(
             task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=30), **JOB
         )
+    with DAG(f"{mode}_limited", schedule=None, dagrun_timeout=timedelta(hours=1)):
+        MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
     with DAG(f"{mode}_lone", schedule=None):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=0, **JOB)
     with DAG(f"{mode}_diverging", schedule=None):
@@ -85,6 +87,10 @@ if "KubernetesExecutor" in conf.get("core", "executor"):
 
 with DAG("deferred_impatient", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **{**JOB, "poll_interval": 5})
+
+for dag_id in ("deferred_paused", "deferred_deleted"):  # their tests change the DAG itself
+    with DAG(dag_id, schedule=None):
+        MXNetJobOperator(task_id="train", deferrable=True, retries=2, **JOB)
 
 with DAG("deferred_ttl", schedule=None):
     MXNetJobOperator(

@@ -312,7 +312,7 @@ async def test_a_container_looks_up_each_name_of_its_job_a_few_times_however_man
     for number, pod in enumerate(reversed(pods)):
         assert not waiting.done()
         host.pods.change(pod, {**pod, "status": {"podIP": f"127.77.1.{number}"}})
-        host.pods_changed.ring()
+        host.pods_changed.notify()
         await turns()
     values = await waiting
     assert values["MX_CONFIG"] == ",".join(f"127.77.1.{number}" for number in reversed(range(size)))

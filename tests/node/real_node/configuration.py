@@ -1,15 +1,13 @@
 """What the programs of the node read: containerd's, the kubelet's, CNI's and CoreDNS's configuration."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 API_ADDRESS, DNS_ADDRESS = "10.0.0.1", "10.0.0.10"
 """ClusterIPs that are addresses of the namespace's loopback: there is no kube-proxy, and no other ClusterIP answers."""
-NODE_ADDRESS, GATEWAY = "10.88.0.2", "10.88.0.1"
-BRIDGE = "cni0"
-BRIDGE_MAC = "0a:58:0a:58:00:01"
-"""An address of its own: else the bridge's changes with its ports, and pods lose the API server for half a minute."""
+BRIDGE, CABLE = "cni0", "eth0"
 PAUSE_IMAGE = "localhost/pause:1"
 KUBELET_PORT = 10250
 ALLOCATABLE_MIB = 4096
@@ -19,6 +17,43 @@ MEMORY_PRESSURE_MIB = 200
 """What is too little memory for the node's pods."""
 CGROUP_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
 _SNAPSHOTTERS = ("btrfs", "zfs", "aufs", "devmapper")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Addresses of a node of the cluster, the first of which has the control plane."""
+
+    number: int = 1
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return f"node{self.number}"
+
+    @property
+    def pods(self) -> str:
+        """Network of the node's pods."""
+        return f"10.{87 + self.number}.0.0/16"
+
+    @property
+    def gateway(self) -> str:
+        """Address of the bridge to which the node's pods are connected."""
+        return f"10.{87 + self.number}.0.1"
+
+    @property
+    def address(self) -> str:
+        """Address of the kubelet."""
+        return f"10.{87 + self.number}.0.2"
+
+    @property
+    def cable(self) -> tuple[str, str]:
+        """Addresses of the ends of the cable between a further node and the first."""
+        return f"10.80.{self.number}.2", f"10.80.{self.number}.1"
+
+    @property
+    def bridge_mac(self) -> str:
+        """An address of its own: else the bridge's changes with its ports, and pods lose the API server meanwhile."""
+        return f"0a:58:0a:{87 + self.number:02x}:00:01"
 
 
 def containerd(folder: Path, debian: Path) -> str:
@@ -52,9 +87,9 @@ conf_dir = "{folder}/cni"
 """
 
 
-def cni() -> str:
+def cni(place: Place) -> str:
     """The pods' network: a bridge, and addresses that are counted up."""
-    ranges = [[{"subnet": "10.88.0.0/16", "rangeStart": "10.88.1.1"}]]
+    ranges = [[{"subnet": place.pods, "rangeStart": place.pods.replace("0.0/16", "1.1")}]]
     bridge = {
         "type": "bridge",
         "bridge": BRIDGE,
@@ -65,7 +100,7 @@ def cni() -> str:
     return json.dumps({"cniVersion": "0.4.0", "name": "node", "plugins": [bridge]})
 
 
-def kubelet(folder: Path, cgroup: str) -> str:
+def kubelet(folder: Path, cgroup: str, place: Place) -> str:
     """The kubelet's configuration (JSON).
 
     The node is small, however large the machine; what others use of that evicts nothing here until little is left.
@@ -80,7 +115,7 @@ def kubelet(folder: Path, cgroup: str) -> str:
         "makeIPTablesUtilChains": False,
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "podLogsDir": f"{folder}/pod-logs",
-        "address": NODE_ADDRESS,
+        "address": place.address,
         "port": KUBELET_PORT,
         "healthzPort": 0,
         "tlsCertFile": f"{folder}/node.pem",

@@ -100,7 +100,7 @@ TUNE = _of_folder("mxjob/tune:1.0", "tune", TVM)
 SEEDS = _of_folder("mxjob/mxnet:gpu", "seeds/mxnet", MXNET)
 LINEAR = _of_folder("stefanofioravanzo/mxnet-linear-dist:cpu", "seeds/003-fioravanzo/linear", MXNET)
 OPERATOR = Image(
-    "docker.io/library/mxnet-operator:0.1.0",
+    "docker.io/library/mxnet-operator:0.2.0.dev0",
     ROOT / "operator" / "Dockerfile",
     ROOT,
     (PYTHON,),

@@ -19,6 +19,7 @@ from left_overs import folder_prefix, remove_cgroups
 from waiting import MINUTES, SECONDS
 
 from real_node import configuration, logind
+from real_node.configuration import CABLE
 from real_node.first_process import NODE, Configuration, cgroups, disk
 from real_node.images import Archive
 
@@ -42,6 +43,7 @@ class RealNode:
     pid: int
     cgroup: str
     archives: Sequence[Archive]
+    told: Configuration
 
     @property
     def kubeconfig(self) -> Path:
@@ -160,9 +162,112 @@ class RealNode:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    @contextlib.contextmanager
+    def joined(self, number: int) -> "Iterator[FurtherNode]":
+        """A further node of the cluster; it is killed when the context ends."""
+        further = FurtherNode(self, configuration.Place(number))
+        further.start()
+        try:
+            yield further
+        finally:
+            further.kill()
+
     def log(self, program: str) -> str:
         """What a program has written."""
         return (self.folder / f"{program}.log").read_text(errors="replace")
+
+
+@dataclasses.dataclass
+class FurtherNode:
+    """A further node of the cluster of the first."""
+
+    first: RealNode
+    place: configuration.Place
+    _network: int = 0
+    """Its network namespace, which its programs share."""
+
+    def start(self) -> None:
+        """Start it, as a machine that is switched on, and wait until it is ready."""
+        paths = f"PYTHONPATH={os.pathsep.join(_IMPORTED_FROM)}", f"PATH={_path()}"
+        module = (sys.executable, "-m", "real_node.further_node", self.place.number)
+        told = json.dumps(dataclasses.asdict(self.first.told))
+        with (self.first.folder / f"{self.place.name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                self.first.command(*paths, "unshare", "--mount", "--net", *module, told),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert process.stdout is not None
+        if process.stdout.readline() != b"ready\n":
+            raise RealNodeError((self.first.folder / f"{self.place.name}.log").read_text())
+        (kubelet,) = [pid for pid in self.first.pids("kubelet") if self._cgroup_of(pid)]
+        self._network = Path(f"/proc/{kubelet}/ns/net").stat().st_ino
+
+    def _cgroup_of(self, pid: int) -> bool:
+        """Whether a kubelet is this node's."""
+        return f"--hostname-override={self.place.name}" in Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+    def processes(self) -> set[int]:
+        """All processes of the node: its programs, and those of its containers."""
+        pods = {int(line) for folder in cgroups(self.first.cgroup) for line in _members(folder / self.place.name)}
+        return pods | {pid for pid in _all_processes() if _network_of(pid) == self._network}
+
+    def kill(self) -> None:
+        """Cut its power: everything on it is gone at once, and it says nothing any more."""
+        while found := self.processes():
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def run(self, *words: object) -> None:
+        """Run a command in its network."""
+        (pid, *_) = (each for each in self.first.pids("kubelet") if _network_of(each) == self._network)
+        subprocess.run(["nsenter", f"--target={pid}", "--net", "--", *map(str, words)], check=True)
+
+    @contextlib.contextmanager
+    def unplugged(self) -> Iterator[None]:
+        """Pull its cable, until the context ends: it reaches nobody, and nobody it; what runs there goes on."""
+        self.run("ip", "link", "set", CABLE, "down")
+        try:
+            yield
+        finally:
+            self.run("ip", "link", "set", CABLE, "up")
+            self.run("ip", "route", "replace", "default", "via", self.place.cable[1])
+
+    @contextlib.contextmanager
+    def apart_from(self, other: "FurtherNode") -> Iterator[None]:
+        """Lose all that this node and another send to each other, until the context ends; the rest arrives."""
+        for here, there in ((self, other), (other, self)):
+            here.run("ip", "route", "add", "blackhole", there.place.pods)
+        try:
+            yield
+        finally:
+            for here, there in ((self, other), (other, self)):
+                here.run("ip", "route", "delete", "blackhole", there.place.pods)
+
+    @contextlib.contextmanager
+    def slow(self, share: float) -> Iterator[None]:
+        """Give its pods this share of one CPU, until the context ends."""
+        folder = Path("/sys/fs/cgroup/cpu") / self.first.cgroup / self.place.name
+        quota = folder / "cpu.cfs_quota_us"
+        quota.write_text(str(int(share * int((folder / "cpu.cfs_period_us").read_text()))))
+        try:
+            yield
+        finally:
+            quota.write_text("-1")
+
+
+def _all_processes() -> Iterator[int]:
+    return (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+
+
+def _network_of(pid: int) -> int:
+    """The network namespace of a process; 0 once that has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    return 0
 
 
 def _members(cgroup: Path) -> list[str]:
@@ -187,8 +292,8 @@ def why_not() -> str:
 
 
 @contextlib.contextmanager
-def running(archives: Sequence[Archive]) -> Iterator[RealNode]:
-    """A node with these images, until the context ends.
+def running(archives: Sequence[Archive], further: int = 0) -> Iterator[RealNode]:
+    """A node with these images, which so many others may join, until the context ends.
 
     Raises:
         MissingProgramError: A program can't be had here.
@@ -197,7 +302,9 @@ def running(archives: Sequence[Archive]) -> Iterator[RealNode]:
     paths = programs(PROGRAMS) | {name: str(unpacked() / "usr" / "bin" / name) for name in _FROM_DEBIAN}
     with tempfile.TemporaryDirectory(prefix=folder_prefix(), ignore_cleanup_errors=True) as name:
         folder, cgroup = Path(name), Path(name).name
-        told = Configuration(name, str(unpacked()), cgroup, paths, tuple(str(archive.path) for archive in archives))
+        told = Configuration(
+            name, str(unpacked()), cgroup, paths, tuple(str(archive.path) for archive in archives), further
+        )
         log = (folder / "first-process.log").open("wb")
         process = subprocess.Popen(
             [
@@ -215,7 +322,7 @@ def running(archives: Sequence[Archive]) -> Iterator[RealNode]:
             if process.stdout.readline() != b"ready\n":
                 raise RealNodeError((folder / "first-process.log").read_text())
             (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            yield RealNode(folder, int(first), cgroup, archives)
+            yield RealNode(folder, int(first), cgroup, archives, told)
         finally:
             process.kill()
             process.communicate()

@@ -90,6 +90,14 @@ def test_the_first_failure_is_not_one_that_was_stopped_for_it_in_the_same_second
     assert first_failed([]) is None
 
 
+def test_a_replica_that_the_controller_stopped_is_stopped_without_a_reason():
+    stopped = pod("server-0", {"terminated": {**FAILED["terminated"], "exitCode": 143}})
+    stopped["spec"] = {"activeDeadlineSeconds": 1}
+    stopped["status"] |= {"phase": "Failed", "reason": "DeadlineExceeded", "message": "longer than the deadline"}
+    state = replica_state(stopped)
+    assert (state.state, state.why, state.exit_code) == ("Stopped", "", 143)
+
+
 def test_a_terminal_shows_them_under_the_progress_line_and_the_log_above():
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, height=30, color_system=None, legacy_windows=False)

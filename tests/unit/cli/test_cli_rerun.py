@@ -2,7 +2,7 @@
 
 import pytest
 
-from mxnet_operator.cli.verbs.rerun import again
+from mxnet_operator.client.job_actions import again
 
 POLICY = {"suspend": True, "backoffLimit": 3, "activeDeadlineSeconds": 60}
 

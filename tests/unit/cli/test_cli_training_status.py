@@ -2,7 +2,7 @@
 
 from mxnet_operator.cli.output.description import JobDetails, write_description
 from mxnet_operator.cli.verbs.get import table
-from mxnet_operator.dashboard.job_list import parts
+from mxnet_operator.dashboard.job_list import View, parts
 from mxnet_operator.readers.training_log import TrainingLog
 
 TRAINING = {
@@ -44,8 +44,8 @@ def test_a_job_whose_log_is_not_read_has_the_words_of_its_status():
     assert message_of(job()) == message_of(job(), TrainingLog()) == WORDS
     assert message_of(job(), log_of("Epoch[4] Train-mse=0.5")) == "epoch 4"
     assert message_of(job(state="Succeeded")) == ""
-    assert "epoch 3 of 10, about 2m left; Train-mse is nan" in parts([job()], {})["jobs"]
-    assert "epoch 3" not in parts([job(state="Failed")], {})["jobs"]
+    assert "epoch 3 of 10, about 2m left; Train-mse is nan" in parts([job()], {}, View())["jobs"]
+    assert "epoch 3" not in parts([job(state="Failed")], {}, View())["jobs"]
 
 
 def test_what_another_operator_left_under_the_name_is_no_training():

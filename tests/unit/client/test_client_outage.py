@@ -119,6 +119,11 @@ async def test_pauses_double_up_to_eight_seconds_obey_the_server_and_begin_anew_
     assert pauses == [0.5, 1, 2, 4, 8, 8, 0.5, 20, 30]
 
 
+def test_pauses_of_many_spread_out_by_their_jitter() -> None:
+    pauses = [Retries(Outage(60), first=10, longest=60, jitter=0.2).next_pause() for _ in range(20)]
+    assert 8 <= min(pauses) < max(pauses) <= 12
+
+
 def test_an_outage_is_told_once_with_its_end_whoever_notices_it() -> None:
     said: list[str] = []
     now = 0.0

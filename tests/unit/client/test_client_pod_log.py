@@ -1,16 +1,16 @@
 """The rest of a log of a job that has ended: all of it, however slowly it is taken, but nothing is awaited in vain."""
 
 import asyncio
+import contextlib
 
 import pytest
 from moved_time import run_in_moved_time
 from scripted_api import scripted_api, stream
 from waiting import MOMENT
 
-from mxnet_operator.client import pod_log
-from mxnet_operator.client.job_client import JobClient
+from mxnet_operator.client import outage, pod_log
 from mxnet_operator.client.pod_log import LogFollower, PodLog, log_lines
-from mxnet_operator.kube.errors import ApiUnavailable, SilentConnectionError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, SilentConnectionError
 
 UID, STAMP = "of-the-job", "2026-01-01T00:00:00.%09dZ "
 JOB = {"metadata": {"name": "a", "namespace": "default", "uid": UID}}
@@ -209,19 +209,55 @@ async def test_half_a_line_is_not_shown_and_a_last_line_without_an_end_is():
     assert taken == ["whole\n", "without an end"]
 
 
+class Breaking(Server):
+    """Has a log whose streams end as they are given: by an error, or None."""
+
+    def __init__(self, *ends):
+        super().__init__(4, **ENDED)
+        self.ends, self.asked = list(ends), []
+
+    async def stream(self, path, params, *, idle_timeout=None):
+        self.asked.append((params.get("sinceTime"), params.get("tailLines")))
+        end = self.ends.pop(0)
+        for number in range(4 if end is None else 2):
+            yield f"{STAMP % number}line {number}\n".encode()
+        if end is not None:
+            raise end
+
+
+@pytest.mark.parametrize(
+    ("ends", "outcome", "lines"),
+    [
+        ([ApiUnavailable("reset"), ApiError(503, "", "<html>"), None], None, 4),
+        ([ApiError(500, "InternalError", "dial tcp: no route to host")], ApiError, 2),
+        ([ApiError(403, "Forbidden", "pods/log is forbidden")], ApiError, 2),
+        ([ApiError(404, "NotFound", "gone")], None, 2),
+    ],
+    ids=["an outage", "a dead node", "no right", "a pod that goes"],
+)
+async def test_a_log_of_the_past_goes_on_after_an_outage_and_ends_with_other_errors(monkeypatch, ends, outcome, lines):
+    monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
+    server, taken = Breaking(*ends), []
+    with contextlib.nullcontext() if outcome is None else pytest.raises(outcome):
+        async for line in log_lines(server, "default", "a-worker-0", tail=4):
+            taken.append(line)  # noqa: PERF401 - an error comes after some
+    assert taken == [f"line {number}\n" for number in range(lines)]
+    assert server.asked == [(None, 4), *[("2026-01-01T00:00:00Z", None)] * (len(ends) - 1)]
+
+
 class Breaks:
-    """Source of a log whose streams break after a line each, and whose pod is found at every second look."""
+    """Client of a log whose streams break after a line each, and whose pod is found at every second look."""
 
     def __init__(self):
         self.streams = self.looks = 0
 
-    async def read_log(self, name, namespace, **options):
+    async def stream(self, path, params, *, idle_timeout):
         self.streams += 1
         yield f"{STAMP % self.streams}line {self.streams}\n".encode()
         if self.streams < 40:
             raise ApiUnavailable("reset")
 
-    async def get_replica_pod(self, name, namespace):
+    async def find(self, path, *, shape):
         self.looks += 1
         if self.looks % 2:
             raise ApiUnavailable("refused")
@@ -239,15 +275,15 @@ def test_a_log_whose_streams_break_is_read_on_as_soon_after_the_last_as_after_th
     assert seconds < 60
 
 
-@pytest.mark.parametrize("reader", ["log_lines", "read_log"])
-def test_the_reading_of_a_log_that_does_not_come_fails_within_a_minute(monkeypatch, reader):
+@pytest.mark.parametrize("reader", ["log_lines", "lines"])
+def test_the_reading_of_a_log_that_does_not_come_fails_within_a_minute_and_a_half(monkeypatch, reader):
     async def read():
-        async with scripted_api(stream(b"")) as api, api.client() as client:
-            if reader == "log_lines":
+        async with scripted_api(stream(b""), stream(b""), stream(b"")) as api, api.client() as client:
+            if reader == "log_lines":  # which asks once more: its connection may have been dead
                 lines = log_lines(client, "default", "a-worker-0")
             else:
-                lines = JobClient(client).read_log("a-worker-0", "default", since=None, tail_lines=None, follow=False)
-            async with asyncio.timeout(60):
+                lines = PodLog(client, "default", "a-worker-0").lines()
+            async with asyncio.timeout(90):
                 with pytest.raises(SilentConnectionError):
                     await anext(lines)
 

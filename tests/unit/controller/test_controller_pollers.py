@@ -16,7 +16,7 @@ from mxnet_operator.integrations.argo.pollers import (
     Pollers,
 )
 from mxnet_operator.integrations.argo.workflows import Workflows
-from mxnet_operator.integrations.integration import Surroundings
+from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -75,7 +75,7 @@ class Looker:
     def __init__(self):
         self.server = Server()
         self.now = 1000.0
-        around = Surroundings(client=self.server, record=self.server.record, clock=lambda: self.now)
+        around = ReaderContext(client=self.server, record=self.server.record, clock=lambda: self.now)
         self.pollers = Pollers(around, Workflows(around))
 
     async def look(self, manifest=None, after=timedelta(0)):

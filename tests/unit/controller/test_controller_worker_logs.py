@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mxnet_operator.api import conditions
 from mxnet_operator.api.conditions import STALLED
 from mxnet_operator.api.types import Metric, SlowWorker, StalledWorker, TrainingStatus
-from mxnet_operator.integrations.integration import Surroundings
+from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.integrations.worker_logs import (
     AT_A_TIME,
     COMPARE_EVERY,
@@ -179,7 +179,7 @@ class Server:
         self.holds = asyncio.Event()
         self.holds.set()
 
-    async def get_bytes(self, path, params):
+    async def stream(self, path, params, *, idle_timeout):
         name = path.split("/")[-2]
         self.read.append(name)
         await self.holds.wait()
@@ -187,7 +187,7 @@ class Server:
         if isinstance(found, Exception):
             raise found
         lines = found.split("\n")[-params["tailLines"] :]
-        return "".join(f"{line}\n" for line in lines).encode()[: params["limitBytes"]]
+        yield "".join(f"2026-01-01T00:00:00Z {line}\n" for line in lines).encode()[: params["limitBytes"]]
 
 
 class Looker:
@@ -195,7 +195,7 @@ class Looker:
 
     def __init__(self, integration=None):
         self.server, self.now = Server(), 1000.0
-        around = Surroundings(client=self.server, record=None, clock=lambda: self.now)
+        around = ReaderContext(client=self.server, record=None, clock=lambda: self.now)
         self.reader = (integration or WorkerLogs()).reader(around)
 
     async def look(
@@ -370,9 +370,17 @@ async def test_a_job_that_does_not_run_does_not_stand_still(looker, state):
 
 @pytest.mark.parametrize("error", [ApiUnavailable("away"), ApiError(500, "InternalError", "dial tcp"), TimeoutError()])
 async def test_a_log_that_cannot_be_read_changes_nothing(looker, error):
-    looker.server.lines["digits-worker-0"] = error
+    looker.server.lines |= {"digits-worker-0": error, "digits-worker-1": EPOCH}
     await looker.look()
     assert await looker.look(after=LOOK_EVERY) is None
+    looker.server.lines["digits-worker-0"] = EPOCH
+    assert await looker.look(after=LOOK_EVERY) == ""
+
+
+async def test_the_first_worker_on_a_dead_node_hides_not_that_another_stands_still(looker):
+    looker.server.lines["digits-worker-0"] = ApiError(500, "InternalError", "dial tcp")
+    await looker.look()
+    assert await looker.look(after=LOOK_EVERY) == "stalled for 5m1s: worker-1 stands at train.py:16, but not worker-0"
     looker.server.lines["digits-worker-0"] = EPOCH
     assert await looker.look(after=LOOK_EVERY) == ""
 

@@ -11,7 +11,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.argo.policy import READ_INTERVAL
 from mxnet_operator.integrations.argo.workflows import READ_INTERVAL_WHERE_FORBIDDEN, Workflows
-from mxnet_operator.integrations.integration import Surroundings
+from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 
 KEY = "default/digits"
@@ -43,7 +43,7 @@ class Asker:
     def __init__(self, answer):
         self.server = Answers(answer)
         self.now = 1000.0
-        self.workflows = Workflows(Surroundings(client=self.server, record=self.server.record, clock=lambda: self.now))
+        self.workflows = Workflows(ReaderContext(client=self.server, record=self.server.record, clock=lambda: self.now))
 
     async def look(self, manifest, after=timedelta(0)):
         self.now += after.total_seconds()

@@ -137,4 +137,4 @@ def test_it_is_sound_to_helms_own_checks_and_so_is_a_package_of_it(tmp_path, sta
 def test_its_versions_are_the_projects():
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert (chart["version"], chart["appVersion"]) == (project["version"], project["version"])
+    assert (chart["version"], chart["appVersion"]) == (project["version"].replace(".dev", "-dev"), project["version"])

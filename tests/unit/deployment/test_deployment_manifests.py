@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -115,6 +116,19 @@ def test_the_image_is_that_of_this_version(objects):
 
 def test_the_namespaced_overlay_has_nothing_of_the_clusters():
     assert of_kind(rendered("namespaced"), *CLUSTER_WIDE) == []
+
+
+def test_each_kustomization_of_the_page_renders_in_a_fresh_folder_with_the_readers_image(tmp_path):
+    page = (ROOT / "docs" / "install.md").read_text()
+    blocks = re.findall(r"^```yaml\n# kustomization\.yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for number, block in enumerate(blocks):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        text = block.replace("- mxnet-operator/operator/", f"- {os.path.relpath(ROOT, folder)}/operator/")
+        (folder / "kustomization.yaml").write_text(text)
+        (container,) = pod_spec(rendered(folder))["containers"]
+        assert container["image"] == "REGISTRY/mxnet-operator:0.2.0.dev0-COMMIT"
 
 
 def test_an_overlay_over_the_namespaced_one_can_choose_another_namespace(tmp_path):

@@ -1,4 +1,4 @@
-"""The page about installing names the rights that the manifests grant, each with the component that it comes with."""
+"""The page about security names the rights that the manifests grant, each with the component that it comes with."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 from audit import Right, granted
 from deployment import MANIFESTS, of_kind, rendered, roles_of_controller, with_components
 
-PAGE = Path(__file__).parents[3] / "docs" / "install.md"
+PAGE = Path(__file__).parents[3] / "docs" / "security.md"
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 COMPONENTS = sorted(each.parent.name for each in (MANIFESTS / "components").glob("*/rbac.yaml"))
 

@@ -62,7 +62,7 @@ def blocks() -> list[Block]:
                     page.count("\n", 0, block.start()) + 1,
                     block["language"],
                     dedent(block["text"]),
-                    following["text"] if following is not None and is_output else None,
+                    dedent(following["text"]) if following is not None and is_output else None,
                     REASON.search(page[: block.start()]) is not None,
                 )
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted((ROOT / "examples" / "seeds").glob("*/README.md"))
 LINK = re.compile(r"\]\((?P<file>(?:\.\./)+tests/[^)#]+)#(?P<name>[^)]+)\)")
-FOR_MAINTAINERS = {"tests.md"}
+FOR_MAINTAINERS = {"tests.md", "performance.md"}
 OTHERWISE = "decisions/api.md#differences-from-the-five-documents)"
 """What a row of a document's page may link to in place of a test: the page that quotes what is left out, and why."""
 

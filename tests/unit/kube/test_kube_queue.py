@@ -50,10 +50,10 @@ async def test_a_key_added_while_it_is_worked_on_comes_back_when_that_is_done(qu
 
 async def test_a_key_that_is_only_looked_at_again_comes_after_those_that_changed(queue):
     for key in ("old-1", "old-2", "old-3"):
-        queue.add_unhurried(key)
+        queue.add_low_priority(key)
     queue.add("new")
     queue.add("old-2")
-    queue.add_unhurried("new")
+    queue.add_low_priority("new")
     assert len(queue) == 4
     assert [await queue.get() for _ in range(4)] == ["new", "old-2", "old-1", "old-3"]
     assert len(queue) == 0
@@ -62,7 +62,7 @@ async def test_a_key_that_is_only_looked_at_again_comes_after_those_that_changed
 async def test_a_worker_that_waits_gets_a_key_that_is_only_looked_at_again(queue):
     worker = asyncio.create_task(queue.get())
     await asyncio.sleep(0)
-    queue.add_unhurried("a")
+    queue.add_low_priority("a")
     assert await worker == "a"
 
 

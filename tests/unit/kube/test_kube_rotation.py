@@ -1,5 +1,6 @@
 """A cluster whose certificates are replaced while a client runs: what is on disk is read anew."""
 
+import asyncio
 import base64
 import contextlib
 import dataclasses
@@ -146,6 +147,15 @@ async def test_an_authority_that_was_replaced_is_read_anew_and_the_request_goes_
             source.write(cluster)
             assert await client.create(PATH, POD) == POD
             assert [method for method, _ in cluster.asked] == ["GET", "POST"]
+
+
+async def test_requests_beside_the_one_that_reads_the_authority_anew_go_through(tmp_path, monkeypatch):
+    async with started(tmp_path) as cluster:
+        source = FromFile()
+        async with Client(source.load(cluster, monkeypatch)) as client:
+            await cluster.rotate()
+            source.write(cluster)
+            assert await asyncio.gather(*(client.create(PATH, POD) for _ in range(5))) == [POD] * 5
 
 
 @pytest.mark.parametrize("kind", [FromFile, FromData])

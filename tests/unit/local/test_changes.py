@@ -12,7 +12,7 @@ from mxnet_operator.local.waiting import Changes
 async def test_a_ring_before_the_task_that_waits_has_begun_wakes_it() -> None:
     changes = Changes()
     waiting = asyncio.ensure_future(changes.wait())
-    changes.ring()
+    changes.notify()
     async with asyncio.timeout(MOMENT):
         await waiting
 
@@ -25,7 +25,7 @@ async def test_a_pod_that_comes_as_the_scheduler_has_just_looked_is_placed() -> 
         [pod] = gang_pods("a", 1)
         pods.write(pod["metadata"]["name"], pod)
         pods.watch()
-        changes.ring()
+        changes.notify()
 
     running = asyncio.create_task(scheduler.run())
     asyncio.get_running_loop().call_soon(comes)

@@ -34,11 +34,13 @@ class Hook:
         self.lines = lines
         self.hangs_after = hangs_after
         self.tails = []
+        self.api = self
 
     async def replica_pods(self, ref):
         return [POD]
 
-    async def read_log(self, pod, namespace, *, since, tail_lines=None, **_):
+    async def stream(self, path, params, *, idle_timeout):
+        since, tail_lines = params.get("sinceTime"), params.get("tailLines")
         self.tails.append(tail_lines)
         lines = self.lines[-tail_lines:] if tail_lines else self.lines
         log = b"".join(line + b"\n" for line in lines if since is None or line[:20] >= since[:19].encode())

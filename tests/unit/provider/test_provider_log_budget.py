@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mxnet_provider.job.log_budget import LogBudget
+from mxnet_provider.job.log_budget import LogBudget, notice
 
 
 class Clock:
@@ -89,3 +89,10 @@ def test_what_is_shown_of_a_firehose_is_bounded(per_second):
         for number in range(1000):
             count += len(list(chosen.take(str(number))))
     assert count <= 10 + 100 * (per_second + 1)
+
+
+def test_the_command_that_shows_all_lines_comes_once_and_the_number_of_lines_each_time() -> None:
+    word = notice("worker-0", "digits-worker-0", "ml")
+    texts = [word(count) for count in (10, 20, 30)]
+    assert ["kubectl logs -n ml digits-worker-0" in text for text in texts] == [True, False, False]
+    assert [text.split("... ")[1].split()[0] for text in texts] == ["10", "20", "30"]

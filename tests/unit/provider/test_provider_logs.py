@@ -1,11 +1,14 @@
 """Reading a log over broken connections: every line once, and none of it can hurt the task."""
 
+import asyncio
+
 import pytest
 
 from mxnet_operator.api import names
 from mxnet_operator.client import outage
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.readers.log_lines import LogCursor, split_lines
+from mxnet_provider import replica_logs
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget
 from mxnet_provider.job.metrics import Metrics
@@ -91,15 +94,16 @@ class ScriptedLog:
         self.asked = []
         self.shown = []
         self.warnings = []
+        self.api = self
 
     async def replica_pods(self, _ref):
         return [self.pod()]
 
-    async def get_replica_pod(self, _name, _namespace):
+    async def find(self, _path, *, shape):
         return self.pod(ended=self.ended())
 
-    async def read_log(self, _pod, _namespace, *, since, **_):
-        self.asked.append(since)
+    async def stream(self, _path, params, *, idle_timeout):
+        self.asked.append(params.get("sinceTime"))
         for chunk in self.streams.pop(0):
             if isinstance(chunk, Exception):
                 raise chunk
@@ -124,7 +128,7 @@ class ScriptedLog:
 
     async def follow(self, monkeypatch):
         """The follower of the one pod, when it has ended."""
-        monkeypatch.setattr(outage, "_FIRST_PAUSE", 0)
+        monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
         ref, job = JobRef(name="digits", namespace="default", uid="u"), {"status": {"state": "Running"}}
         async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print), follows=True) as logs:
             await logs.poll(job)
@@ -176,7 +180,7 @@ async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch)
 async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_beginning(monkeypatch):
     """Its node's clock may be behind that of the first."""
     log = ScriptedLog([f"{T}5Z first\n".encode()], [f"{T}1Z second\n".encode()])
-    monkeypatch.setattr(outage, "_FIRST_PAUSE", 0)
+    monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
     log.ended = lambda: True
     ref = JobRef(name="digits", namespace="default", uid="u")
     async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True) as logs:
@@ -194,3 +198,41 @@ def test_what_is_kept_back_is_read_without_being_shown():
     budget.hold_back()
     assert [line for number in range(1200) for line in budget.take(f"line {number}")] == []
     assert list(budget.finish()) == ["200", *(f"line {number}" for number in range(200, 1200))]
+
+
+LOSES_PODS = {"spec": {"runPolicy": {"cleanPodPolicy": "All"}}, "status": {"state": "Running"}}
+
+
+@pytest.mark.parametrize("most", [0, 1])
+async def test_a_trigger_follows_a_log_that_goes_with_its_job_unless_too_many_are(monkeypatch, most):
+    """The only line comes after the last poll, as the job's end deletes the pod."""
+    ends = asyncio.Event()
+    log, ref = ScriptedLog([]), JobRef(name="digits", namespace="default", uid="u")
+
+    async def stream(_path, params, *, idle_timeout):
+        if params.get("follow"):
+            await ends.wait()
+        if ends.is_set():
+            yield f"{T}1Z the last line\n".encode()
+
+    monkeypatch.setattr(replica_logs, "_MOST_FOLLOWED", most)
+    monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
+    monkeypatch.setattr(log, "stream", stream)
+    log.ended = ends.is_set
+    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print)) as logs:
+        await logs.poll(LOSES_PODS)
+        await asyncio.sleep(0)
+        ends.set()
+        await logs.drain([])
+    assert log.shown == ["the last line"] * most
+
+
+async def test_a_follower_that_is_ended_leaves_no_line_behind_its_cursor():
+    log, ref = ScriptedLog(), JobRef(name="digits", namespace="default", uid="u")
+    logs = ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True)
+    emitting = asyncio.create_task(logs._emit(str(number) for number in range(100)))
+    await asyncio.sleep(0)
+    assert 0 < len(log.shown) < 100
+    emitting.cancel()
+    await asyncio.wait({emitting})
+    assert log.shown == [str(number) for number in range(100)]

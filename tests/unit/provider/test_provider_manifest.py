@@ -1,6 +1,8 @@
 """From a DAG author's manifest or arguments to an MXJob."""
 
+import sys
 from datetime import date
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -11,6 +13,7 @@ from mxnet_operator.api import names
 from mxnet_operator.description import MXJobDescription, to_manifest
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 BUILT = {
     "image": "mxjob/digits:1.0",
@@ -169,3 +172,47 @@ def test_a_manifest_of_another_kind_is_said_to_be_one_and_nothing_else(header, w
     version, kind = header
     given = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}}
     assert manifest.mistakes(given) == [f'kind: Unsupported value: "{kind}": {words}']
+
+
+def test_openlineage_s_parent_run_is_a_variable_of_the_pods_unless_it_is_off_or_the_author_gives_one(monkeypatch):
+    macros = SimpleNamespace(lineage_parent_id=lambda ti: f"ns/{ti.task_id}/run", lineage_root_parent_id=lambda _: "r")
+    off: list[bool] = []
+    conf = SimpleNamespace(is_disabled=lambda: bool(off))
+    for name, module in {
+        "airflow.providers.openlineage": SimpleNamespace(conf=conf),
+        "airflow.providers.openlineage.plugins": SimpleNamespace(macros=macros),
+    }.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    ti = SimpleNamespace(dag_id="d", task_id="t", run_id="r", map_index=-1, try_number=1, max_tries=1, id="i")
+
+    def variables(**given):
+        operator = MXNetJobOperator(task_id="t", image="a", namespace="default", workers=2, **given)
+        specs = operator.manifest_to_create({"ti": ti}, "0" * 32)["spec"]["mxReplicaSpecs"]
+        containers = [each["template"]["spec"]["containers"][0] for each in specs.values()]
+        assert len(containers) == 3
+        return [{each["name"]: each["value"] for each in container.get("env", [])} for container in containers]
+
+    assert variables() == [{"OPENLINEAGE_PARENT_ID": "ns/t/run", "OPENLINEAGE_ROOT_PARENT_ID": "r"}] * 3
+    assert variables(env={"OPENLINEAGE_PARENT_ID": "own"})[0]["OPENLINEAGE_PARENT_ID"] == "own"
+    off.append(True)
+    assert variables() == [{}] * 3
+    off.clear()
+    macros.lineage_parent_id = lambda _: 1 / 0  # no job is lost over it
+    assert variables() == [{}] * 3
+
+
+ODD_TEMPLATES = [
+    {"spec": {"containers": 7}},
+    {"spec": {"containers": [{"name": "mxnet", "env": 7}]}},
+    {"spec": {"containers": [7, {"name": "mxnet", "env": [7, {"name": []}]}]}},
+    {"spec": 7},
+    {},
+]
+
+
+@pytest.mark.parametrize("template", ODD_TEMPLATES, ids=str)
+def test_variables_are_set_in_no_container_that_is_malformed(template):
+    job = {"spec": {"mxReplicaSpecs": {"Worker": {"template": template}}}}
+    manifest.add_environment(job, {})
+    assert job == {"spec": {"mxReplicaSpecs": {"Worker": {"template": template}}}}
+    manifest.add_environment(job, {"A": "1"})

@@ -110,6 +110,9 @@ GIVEN = [
     ("callbacks", Bill),
     ("callbacks", [Bill]),
     ("config_file", Path("/etc/kubeconfig")),
+    ("cluster_context", "prod"),
+    ("in_cluster", True),
+    ("kubernetes_conn_id", "prod"),
     ("on_kill_action", "suspend"),
 ]
 

@@ -13,6 +13,7 @@ from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.options import WaitOptions
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 from mxnet_provider.watch import JobWatch
@@ -23,7 +24,7 @@ RUNNING = {
     "status": {"conditions": [{"type": "Running", "status": "True"}]},
 }
 DONE = {**RUNNING, "status": {"conditions": [{"type": "Succeeded", "status": "True", "message": "done"}]}}
-ANSWER, AWAY, END = "answer", "away", "end"
+ANSWER, AWAY, MISTAKE, END = "answer", "away", "mistake", "end"
 LOOKS: dict[str, tuple[list[tuple[float, str]], bool]] = {
     # (seconds that pass before the look, what comes of it) ..., whether it is borne
     "as long as may be": ([(0, ANSWER), (600, AWAY), (0, END)], True),
@@ -52,6 +53,8 @@ class Server:
         self.now += seconds
         if what == AWAY:
             raise ApiError(503, "ServiceUnavailable", "away")
+        if what == MISTAKE:
+            raise LookupError(what)
         return DONE if what == END else RUNNING
 
     async def get_job(self, _ref: JobRef) -> dict[str, Any]:
@@ -68,9 +71,9 @@ class Server:
 def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server(looks)
     monkeypatch.setattr("mxnet_operator.client.outage.time", SimpleNamespace(monotonic=made.clock))
-    for module in ("watch", "triggers.mxnet_job_state"):
-        patched = SimpleNamespace(**{**vars(asyncio), "sleep": made.sleep})
-        monkeypatch.setattr(f"mxnet_provider.{module}.asyncio", patched)
+    patched = SimpleNamespace(**{**vars(asyncio), "sleep": made.sleep})
+    for module in ("mxnet_operator.client.outage", "mxnet_provider.watch"):
+        monkeypatch.setattr(f"{module}.asyncio", patched)
     return made
 
 
@@ -85,10 +88,18 @@ def wait_in_a_trigger(server: Server, **options: float) -> Any:
     return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
 
 
-def wait_in_a_sensor(server: Server, **options: float) -> Any:
+def wait_in_a_deferred_sensor(server: Server, **options: float) -> Any:
     states = ["Succeeded"]
     trigger = MXNetJobStateTrigger(name="digits", namespace="default", target_states=states, **options)  # type: ignore[arg-type]
     return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+
+
+def wait_in_a_sensor(server: Server, *, poll_interval: float = 10, **options: float) -> Any:
+    hook = MXNetJobHook()
+    hook.job_client = lambda: contextlib.nullcontext(server)  # type: ignore[method-assign, assignment, return-value]
+    sensor = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", poke_interval=poll_interval)
+    sensor.__dict__["hook"] = hook
+    return sensor._wait(options.get("api_outage_tolerance", sensor.api_outage_tolerance))
 
 
 @each_outage
@@ -101,6 +112,16 @@ def test_a_worker_bears_an_outage_as_long_as_it_may_last(server: Server, borne: 
             wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
 
 
+@pytest.mark.parametrize(
+    ("looks", "borne"), [([(0, AWAY), (119, AWAY), (0, END)], True), ([(0, AWAY), (121, AWAY), (0, END)], False)]
+)
+def test_a_call_of_the_hook_rides_out_two_minutes(server: Server, borne: bool) -> None:
+    hook = MXNetJobHook()
+    hook.job_client = lambda: contextlib.nullcontext(server)  # type: ignore[method-assign, assignment, return-value]
+    with contextlib.nullcontext() if borne else pytest.raises(ApiError, match="away"):
+        assert hook.get_job(REF) == DONE
+
+
 @each_outage
 def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
     event = wait_in_a_trigger(server, api_outage_tolerance=600)
@@ -108,12 +129,18 @@ def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne:
 
 
 @each_outage
-def test_a_deferred_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
-    decision = wait_in_a_sensor(server, api_outage_tolerance=600)
+@pytest.mark.parametrize("wait", [wait_in_a_sensor, wait_in_a_deferred_sensor])
+def test_a_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, wait: Any, borne: bool) -> None:
+    decision = wait(server, api_outage_tolerance=600)
     assert (decision.status == "error") is not borne
 
 
-WAITS = {"worker": wait_in_a_worker, "trigger": wait_in_a_trigger, "sensor": wait_in_a_sensor}
+WAITS = {
+    "worker": wait_in_a_worker,
+    "trigger": wait_in_a_trigger,
+    "sensor": wait_in_a_sensor,
+    "deferred sensor": wait_in_a_deferred_sensor,
+}
 each_wait = pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
 
 
@@ -123,6 +150,13 @@ def test_a_sick_server_is_asked_less_and_less_often(server: Server, wait: Callab
     wait(server, poll_interval=10)
     wanted = [10, 20, 40, 60, 60, 60, 60, 10, 20]  # give or take a fifth
     assert [0.8 * each <= pause <= 1.2 * each for each, pause in zip(wanted, server.pauses, strict=True)] == [True] * 9
+
+
+@each_wait
+@pytest.mark.parametrize("looks", [[(0, ANSWER), (0, MISTAKE), (0, END)]])
+def test_a_mistake_is_no_outage(server: Server, wait: Callable[..., Any]) -> None:
+    with pytest.raises(LookupError):
+        wait(server, poll_interval=10)
 
 
 @each_wait

@@ -22,14 +22,16 @@ class Cluster:
     def __init__(self) -> None:
         self.now = 0.0
         self.warnings: list[str] = []
+        self.api = self
         self.stalled = StalledGang(self, REF, self, lambda: self.now)  # type: ignore[arg-type]
 
     async def replica_pods(self, _ref):
         return [self._pod(*label.split("-")) for label in LAST_LINES]
 
-    async def read_log(self, pod, _namespace, *, since, tail_lines):
-        assert (since, tail_lines) == (None, 1)
-        yield f"2026-11-21T12:00:01.5Z {LAST_LINES[pod.removeprefix('digits-')]}\n".encode()
+    async def stream(self, path, params, *, idle_timeout):
+        assert params["tailLines"] == 1
+        replica = path.removesuffix("/log").rpartition("/digits-")[2]
+        yield f"2026-11-21T12:00:01.5Z {LAST_LINES[replica]}\n".encode()
 
     def warning(self, text, *values):
         self.warnings.append(text % values)

@@ -48,11 +48,16 @@ def test_trials_may_come_from_a_task_and_the_best_goes_to_another():
             """Nothing is run here."""
 
         later = "{% if params.lowest %}minimize{% else %}maximize{% endif %}"
-        found = MXNetSweep("sweep", trials=rates(), metric="loss", direction=later, image="i")
+        made = rates()
+        shared = {"image": made, "workers": "{{ params.workers }}", "env": {"RATES": made}}
+        found = MXNetSweep("sweep", trials=made, metric="loss", direction=later, **shared)
+        MXNetSweep("literal", trials=[{"args": [made]}], metric="loss", **shared)
         deploy(found.output, found.output["results"])
     assert dag.get_task("sweep.trial").upstream_task_ids == {"rates"}
     assert dag.get_task("sweep.best").upstream_task_ids == {"rates", "sweep.trial"}
     assert dag.get_task("deploy").upstream_task_ids == {"sweep.best"}
+    assert dag.get_task("literal.trial").upstream_task_ids == {"rates"}
+    assert len(dag.task_dict) == 6  # none of those that were made to look for mistakes
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,14 @@ def test_trials_may_come_from_a_task_and_the_best_goes_to_another():
     [
         ({"trials": "[{}]"}, r"sweep: trials: must be a list with a mapping for each trial, is '\[{}\]'"),
         ({"trials": [["--rate", "1"]]}, r"sweep: trials\[0\]: must be a mapping of arguments such as"),
-        ({"trials": [{}, {"agrs": []}]}, r"trials\[1\].*there is no 'agrs': did you mean args\?"),
+        ({"trials": [{}, {"agrs": []}]}, r"trials\[1\]: .*agrs: did you mean args\?"),
+        ({"trials": [{}, {"args": "--rate 1"}]}, r"trials\[1\]: args: must be a list of strings"),
+        ({"trials": [{"workers": 1}, {"workers": -1}]}, r"trials\[1\]: workers: must be a whole number"),
+        ({"trials": [{"skip_on_exit_code": "99"}]}, r"trials\[0\]: skip_on_exit_code must be an exit code"),
+        ({"workers": "three"}, "sweep: workers: must be a whole number"),
+        ({"poll_interval": "often"}, "sweep: poll_interval must be a number of seconds"),
+        ({"imagee": "i"}, r"sweep: .*imagee: did you mean image\?"),
+        ({"env_vars": {}}, "sweep: Arguments of other operators: env_vars: write env"),
         ({"trials": [{"image": "j"}]}, r"trials\[0\].image: is given for all trials, too"),
         ({"trials": [{"retries": 2}]}, r"trials\[0\].retries: is an argument of every operator"),
         ({"direction": "max"}, "direction: 'max' is neither maximize nor minimize"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from kubernetes.client import Configuration
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from mxnet_operator.api import names
 from mxnet_operator.kube.client import Client
@@ -68,8 +68,15 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
 @pytest.mark.parametrize(("action", "asked"), [("delete", "Deletion"), ("suspend", "Deletion"), ("keep", "Leave")])
 def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(action: Any, asked: str) -> None:
     hook = Hook()
-    task(hook, EndOptions(on_kill_action=action))._replace(running(BEFORE), REF)
+    task(hook, EndOptions(on_kill_action=action))._end.replace(running(BEFORE), REF)
     assert hook.did == [asked]
+
+
+def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
+    hook = Hook()
+    with pytest.raises(MXNetJobError, match="try 2 of its task waits for it now"):
+        task(hook, EndOptions())._end.replace(running(holder.token_of_try(2, "0192-3")), REF)
+    assert hook.did == []
 
 
 BY_A_USER = [*OVER, ABSENT, "restarting"]
@@ -91,7 +98,7 @@ def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
     hook = Hook()
     made = task(hook, EndOptions())
     made._ti.task_id, made._ti.map_index = "train", 3
-    made._holds = holder.held_by_try(BEFORE)
+    made._end._holds = holder.held_by_try(BEFORE)
     made.worker_ends()
     assert made.killed.is_set()
     assert hook.did == (["Deletion"] if state in BY_A_USER else [])
@@ -101,18 +108,33 @@ def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
 def test_a_worker_whose_airflow_does_not_answer_leaves_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal came in the middle of another question, whose lock its thread holds until the signal is handled."""
     lock, hook = threading.Lock(), Hook()
-    monkeypatch.setattr("mxnet_provider.operators.task_job._STATE_SECONDS", 0.1)
+    monkeypatch.setattr("mxnet_provider.operators.job_end._STATE_SECONDS", 0.1)
     monkeypatch.setattr("mxnet_provider.airflow_versions.states_for_worker", lambda _ti: lock.acquire() and {})
     with lock:
         task(hook, EndOptions()).worker_ends()
         assert hook.did == []
 
 
+def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_answered_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hook = Hook()
+    made = task(hook, EndOptions())
+    made._end._holds = holder.held_by_try(BEFORE)
+    with monkeypatch.context() as away:
+        away.setattr(hook, "end_job", lambda *_, **__: (_ for _ in ()).throw(ApiUnavailable("away")))
+        made.kill("its task was interrupted")
+    assert hook.did == []
+    made.kill("its task was interrupted")
+    made.kill("its task was interrupted")
+    assert hook.did == ["Deletion"]
+
+
 def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
     """A worker that dies between the two would else leave a retry with nothing: it would train again."""
     hook = Hook()
     made = task(hook, EndOptions(on_finish_action="delete"))
-    made._record = Record(token=BEFORE, ref=REF, generation=0)
+    made.memory.record = Record(token=BEFORE, ref=REF, generation=0)
     ended = Event(status="succeeded", name="digits", namespace="default", uid="u", summary={"state": "Succeeded"})
     made.finished(ended)
     assert hook.did[0] == "remember finished"
@@ -136,7 +158,7 @@ def test_what_became_of_a_job_is_not_lost_where_it_can_not_be_deleted(
 ) -> None:
     hook = Hook()
     made = task(hook, EndOptions(on_finish_action="delete"))
-    made._record = Record(token=BEFORE, ref=REF, generation=0)
+    made.memory.record = Record(token=BEFORE, ref=REF, generation=0)
 
     def end_job(*_arguments: Any, **_options: Any) -> Any:
         raise error
@@ -187,6 +209,12 @@ class Cluster(Hook):
         super().__init__()
         self.jobs = {job["metadata"]["name"]: job for job in jobs}
         self.record = None if record is None else to_builtins(record)
+        self.holders: list[str] = []
+        """Tokens that were written into jobs."""
+
+    def set(self, key: str, value: Any) -> None:
+        super().set(key, value)
+        self.record = value
 
     def get(self, _key: str) -> Any:
         return self.record
@@ -200,11 +228,13 @@ class Cluster(Hook):
     def may_patch(self, _ref: JobRef) -> bool:
         return True
 
-    def patch_job(self, _ref: JobRef, _patch: Any) -> bool:
+    def patch_job(self, _ref: JobRef, patch: Any) -> bool:
+        self.holders.append(patch["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return True
 
     def create_job(self, manifest: dict[str, Any], _plural: str) -> dict[str, Any]:
         self.did.append("create")
+        self.holders.append(manifest["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return {**manifest, "metadata": {**manifest["metadata"], "uid": "new"}}
 
     def end_job(self, ref: JobRef, decide: Any, **_options: Any) -> Any:
@@ -266,6 +296,25 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
 
 def record_of(job: dict[str, Any], retries: int) -> Record:
     return Record(ref=JobRef.of(job), token="k", generation=2, retries=retries, last_try=1, phase="submitted")
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["found", "created"])
+def test_a_try_writes_its_token_into_the_job_that_it_waits_for_and_notes_that_the_job_is_its_own(found: bool) -> None:
+    job = left("old", "Running")
+    before = structs.replace(record_of(job, 2), redeferrals=3, waits_in="trigger")
+    cluster = Cluster(*[job] * found, record=before)
+    name = begin(cluster, stores=True, retries=2)["metadata"]["name"]
+    assert (name, cluster.holders) == ("old" if found else "new", [holder.token_of_try(2, "0192-2")])
+    kept = cluster.record
+    assert kept is not None
+    assert {key: kept[key] for key in ("phase", "last_try", "redeferrals", "waits_in")} == {
+        "phase": "submitted",
+        "last_try": 2,
+        "redeferrals": 0,
+        "waits_in": "worker",
+    }
+    assert f"name: {name}" in kept["manifest"]
+    assert (kept["reattached_at"] is not None) is found
 
 
 @pytest.mark.parametrize("stores", [True, False], ids=["3.3", "before 3.3"])
@@ -347,7 +396,7 @@ def new(url: str = "", state: str = "", uid: str = "u") -> dict[str, Any]:
 def waiting_for_its_page(hook: LookedAt) -> TaskJob:
     made = task(hook, EndOptions())
     made._ti.xcom_push = hook.xcom_push
-    made._record = Record(token=BEFORE, ref=REF, generation=0)
+    made.memory.record = Record(token=BEFORE, ref=REF, generation=0)
     return made
 
 
@@ -355,14 +404,14 @@ def test_a_task_learns_its_jobs_page_from_the_first_status_before_it_leaves_the_
     hook = LookedAt(new(), new(PAGE, "Created"))
     made = waiting_for_its_page(hook)
     made.await_page(new())
-    assert made.page == PAGE
+    assert made.memory.page == PAGE
     assert hook.did == ["look", "look", "remember submitting"]
     assert hook.pages == [PAGE]
     assert hook.xcoms == {"job_url": PAGE}
     again = task(hook, EndOptions())
-    again._store = SimpleNamespace(get=lambda _key: to_builtins(made._record), set=lambda *_: None)
+    again.memory._store = SimpleNamespace(get=lambda _key: to_builtins(made.memory.record), set=lambda *_: None)
     again.recall()
-    assert again.page == PAGE
+    assert again.memory.page == PAGE
 
 
 @pytest.mark.parametrize(
@@ -379,7 +428,7 @@ def test_a_task_whose_job_names_no_page_goes_on_at_once(look: Any) -> None:
     hook = LookedAt(look)
     made = waiting_for_its_page(hook)
     made.await_page(new())
-    assert (made.page, hook.did, hook.xcoms) == ("", ["look"], {})
+    assert (made.memory.page, hook.did, hook.xcoms) == ("", ["look"], {})
 
 
 def test_a_controller_that_is_away_holds_a_task_up_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,7 +436,7 @@ def test_a_controller_that_is_away_holds_a_task_up_for_a_moment_only(monkeypatch
     hook = LookedAt(*[new()] * 10)
     made = waiting_for_its_page(hook)
     made.await_page(new())
-    assert made.page == ""
+    assert made.memory.page == ""
     assert 1 <= hook.did.count("look") < 10
 
 
@@ -396,8 +445,8 @@ def test_a_task_whose_airflow_has_a_template_waits_for_no_page(monkeypatch: pyte
     hook = LookedAt()
     made = waiting_for_its_page(hook)
     made.await_page(new())
-    made.note_page(PAGE)
-    assert (made.page, hook.did, hook.xcoms) == ("", [], {})
+    made.note_page(new(PAGE))
+    assert (made.memory.page, hook.did, hook.xcoms) == ("", [], {})
 
 
 def test_a_task_that_is_killed_while_it_waits_for_the_page_leaves_no_job() -> None:

@@ -53,8 +53,8 @@ def test_a_report_shows_the_facts():
 def test_a_report_names_what_the_job_kept_or_says_that_it_kept_nothing():
     kept = report.html(job(files=["worker-1 wrote digits-0001.params", "claim models at /models"]))
     assert "<li><code>worker-1 wrote digits-0001.params</code></li><li><code>claim models at /models" in kept
-    assert "None were kept." in report.html(job(files=[]))
-    assert "None were kept" not in report.html(job())
+    assert "wrote no files that outlive their pods" in report.html(job(files=[]))
+    assert "outlive their pods" not in report.html(job())
 
 
 def test_a_report_refers_to_nothing_outside_itself():
@@ -230,6 +230,67 @@ def test_a_traceback_in_the_message_keeps_its_lines():
     page = report.html(job(state="Failed", message=message))
     assert "<p>Worker 0 exited with code 1:</p>" in page
     assert "  File &lt;train.py&gt;\nValueError</pre>" in page
+
+
+def test_the_last_line_of_a_failure_comes_first_and_once_where_it_is_all():
+    def said(message, state="Failed"):
+        header = report.html(job(state=state, message=message)).partition("</h1>")[2].partition("</header>")[0]
+        return re.findall(r"<(pre|p|code)\b[^>]*>([^<]*)", header)
+
+    ended = "worker-0 exited with code 1:"
+    assert said(f"{ended}\nTraceback:\n  f()\nKeyError: &amp;\n\n") == [
+        ("p", ""),
+        ("code", "KeyError: &amp;amp;"),
+        ("p", ended),
+        ("pre", "Traceback:\n  f()\nKeyError: &amp;amp;"),
+    ]
+    assert said(f"{ended}\nKeyError") == [("p", ""), ("code", "KeyError"), ("p", ended)]
+    assert said("one\ntwo", state="Running") == [("p", "one"), ("pre", "two")]
+
+
+def attempt(second, message):
+    return {"ended_at": AT.format(second), "message": message}
+
+
+def test_attempts_that_ended_in_a_restart_have_bands_and_rows_with_their_reason():
+    attempts = [attempt(4, "worker-0 exited with code 137:\nlost <it>"), attempt(9, "the node was drained")]
+    page = report.html(job(restarts=2, attempts=attempts, replicas=[replica("worker", 0, 10, 12, 0)]))
+    assert "<dt>Restarts</dt><dd>2</dd>" in page
+    rows = re.findall(r'<th scope="row">(\d)</th><td>([\d:]+)</td><td>(\d+ s)</td>', page)
+    assert rows == [("1", "12:00:04", "4 s"), ("2", "12:00:09", "5 s"), ("3", "12:00:12", "3 s")]
+    assert "<code>lost &lt;it&gt;</code>" in page
+    [drawing] = re.findall(r'<svg [^>]*aria-label="Time line.*?</svg>', page, re.DOTALL)
+    bands = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"[^>]*url\(#failed\)', drawing)
+    assert [round(float(width) / float(bands[0][1]), 1) for _, width in bands] == [1.0, 1.3]
+    assert "2 restarts" in drawing
+
+
+def test_attempts_whose_events_have_expired_are_counted_and_not_invented():
+    page = report.html(job(restarts=3, attempts=[attempt(4, "the node was drained")]))
+    assert "<dt>Restarts</dt><dd>3</dd>" in page
+    assert re.findall(r'<th scope="row">(\d)</th><td>[\d:]+</td><td>([^<]*)</td>', page) == [("3", ""), ("4", "8 s")]
+    assert "Earlier attempts have no event" in page
+    for unknown in (report.html(job()), report.html(job(restarts=0))):
+        assert 'id="attempts" hidden' in unknown
+    assert "<dt>Restarts</dt>" not in report.html(job())
+
+
+def test_a_report_shows_command_image_and_versions():
+    program = {"type": "worker", "image": "a&b", "command": "python t.py '<x>'", "versions": "Python 3.11, mxnet 1.9.1"}
+    page = report.html(job(programs=[program]))
+    assert "<code>python t.py &#x27;&lt;x&gt;&#x27;</code>" in page
+    assert "<code>a&amp;b</code>" in page
+    assert "Python 3.11, mxnet 1.9.1" in page
+    assert 'id="program" hidden' in report.html(job())
+
+
+def test_large_figures_are_short_and_have_room():
+    page = report.html(job(result={"epochs": 2, "samples_per_second": [115900.0, 2500000.0]}))
+    assert "trained on 115.9k to 2.5M samples per second." in page
+    small = report.html(job(result={"epochs": 2, "train_loss": [0.0012312, 0.0012388]}))
+    edges = re.findall(r'<text class="quiet" x="(\d+)"[^>]*text-anchor="end">([^<]*)', small)
+    assert edges
+    assert all(int(edge) >= 10 * len(label) for edge, label in edges), edges
 
 
 def test_the_time_line_of_a_large_job_draws_the_failed_replicas_and_40_at_most():

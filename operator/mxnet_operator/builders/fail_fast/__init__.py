@@ -7,7 +7,7 @@ there is, and then becomes the command. That needs a command in the template; an
 Admission webhooks rewrite commands in their turn. Katib joins the words of command and args with blanks and has
 `sh -c` run the outcome; a command that begins with `sh -c` or `bash -c` it takes for a script, and appends to that.
 The words put before a command stay whole under such a rule, and a script stays one
-(`docs/decisions/hook.md`).
+(`docs/decisions/restarts.md`).
 """
 
 import hashlib
@@ -64,7 +64,7 @@ def wants_hook(job: MXJob, replica_type: str) -> bool:
     """Return whether pods of this type get the hook: MXNet's types, unless the job switches it off.
 
     Schedulers and servers have it for SIGTERM alone, which as process 1 they would ignore
-    (`docs/decisions/hook.md`).
+    (`docs/decisions/restarts.md`).
     """
     return bool(TYPES[replica_type].ps_role) and bool(job.spec.run_policy.fail_fast)
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.cli.server.connection import Target, connect
-from mxnet_operator.client.jobs import delete_job, in_v1_words, pods_of, until_gone
+from mxnet_operator.client.job_client import JobClient, JobRef
+from mxnet_operator.client.jobs import in_v1_words, pods_of, until_gone
 from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.local.home import ClusterFiles, running_state
@@ -121,7 +122,7 @@ def delete(files: ClusterFiles, store: ImageStore, found: Leftovers) -> None:
 async def _delete_jobs(files: ClusterFiles, jobs: Iterable[dict[str, Any]]) -> None:
     async with connect(Target(kubeconfig=str(files.kubeconfig))) as client:
         for job in jobs:
-            await delete_job(client, job)
+            await JobClient(client).delete_job(JobRef.of(job))
         for job in jobs:
             await until_gone(client, job)
 

@@ -66,9 +66,10 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
     state = container.get("state") or {}
     running, waiting = (state.get(key) or {} for key in ("running", "waiting"))
     init_container, ended = terminated_of(pod)  # of one that failed the kubelet still says PodInitializing of mxnet
-    phase = status.get("phase") or "Pending"
+    phase, outcome = status.get("phase") or "Pending", outcome_of(pod)
     in_words = (
         (metadata.get("deletionTimestamp") and "Terminating")
+        or (outcome == "stopped" and "Stopped")
         or (f"Init:{ended.get('reason') or 'Error'}" if init_container else ended.get("reason"))
         or (running and "Running")
         or waiting.get("reason")
@@ -89,9 +90,11 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
         or metadata.get("creationTimestamp")
         or "",
         finished=ended.get("finishedAt") or _timestamp(ended_without_container(status_of(pod))),
-        why=why_not_started(pod) if not (running or ended) else ended.get("message") or status.get("message") or "",
+        why=""
+        if outcome == "stopped"
+        else (why_not_started(pod) if not (running or ended) else ended.get("message") or status.get("message") or ""),
         reason=ended.get("reason") or "",
-        outcome=outcome_of(pod),
+        outcome=outcome,
     )
 
 

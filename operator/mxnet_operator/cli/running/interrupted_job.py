@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +11,9 @@ from mxnet_operator.cli.interrupts import can_ask, typed_line
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.argo_workflow import step_time_is_over, why_unwanted
 from mxnet_operator.cli.running.run_outputs import Record
-from mxnet_operator.cli.running.stop_job import request_stop, until_stopped
-from mxnet_operator.client.jobs import NotOursError, delete_if, until_gone
+from mxnet_operator.client.job_actions import request_stop, until_stopped
+from mxnet_operator.client.job_client import Deletion, Ending, JobClient, JobRef, Leave, Request
+from mxnet_operator.client.jobs import until_gone
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -48,7 +49,7 @@ async def choice(name: str, code: Exit) -> OnInterrupt:
             return OnInterrupt.STOP
 
 
-async def part(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
+async def finish_interrupted(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
     """Delete, stop or keep the job of an interrupted command; a job that is no longer `ours` is kept."""
     job = record.job
     if job is None:
@@ -69,13 +70,12 @@ async def part(client: "Client", record: Record, how: OnInterrupt, why: str, our
         return
     record.message = f"{why}: deleting job {name}"
     say(record.message)
-    try:
-        is_terminating = await delete_if(client, job, ours)
-    except NotOursError:
-        record.message = f"{why}: job {name} was not deleted: it no longer belongs to this run"
+    ended = await _delete(client, job, ours)
+    if ended.why:
+        record.message = f"{why}: job {name} was not deleted: {ended.why}"
         say(record.message)
         return
-    if is_terminating:
+    if ended.done:
         say("waiting until it is gone; Ctrl-C exits now")
         await until_gone(client, job)
     say(f"job {name} is gone")
@@ -102,10 +102,7 @@ async def part_as_step(client: "Client", record: Record, workflow: str, code: Ex
                 why = f"workflow {workflow} {over}"
             elif await step_time_is_over(client, job["metadata"]["namespace"], os.environ):
                 why, code = "the step's deadline has passed", Exit.TIMEOUT
-            if why:
-                await delete_if(client, job, ours)
-    except NotOursError:
-        record.message = f"{why}: job {record.name} was not deleted: it no longer belongs to this run"
+            ended = await _delete(client, job, ours) if why else Ending(done=False)
     except TimeoutError:
         problem = f"the API server did not answer within {_GRACE:g} s"
         record.message = f"{why or 'interrupted'}: job {record.name} was not deleted: {problem}"
@@ -114,6 +111,19 @@ async def part_as_step(client: "Client", record: Record, workflow: str, code: Ex
         record.message = f"{why or 'interrupted'}: job {record.name} was not deleted: the API server {problem}: {error}"
     else:
         kept = f"interrupted, but workflow {workflow} is still running: job {record.name} is kept for the next attempt"
-        record.message = f"{why}: job {record.name} is deleted" if why else kept
+        deleted = f"job {record.name} was not deleted: {ended.why}" if ended.why else f"job {record.name} is deleted"
+        record.message = f"{why}: {deleted}" if why else kept
     say(record.message)
     return code
+
+
+async def _delete(client: "Client", job: dict[str, Any], ours: Ours) -> Ending:
+    """Delete a job, not a later one of its name, if it is still `ours`."""
+    ref = JobRef.of(job)
+
+    def decide(current: Mapping[str, Any] | None) -> Request:
+        if current is None or current["metadata"]["uid"] != ref.uid:
+            return Leave()
+        return Deletion.of(current) if ours(dict(current)) else Leave("it no longer belongs to this run")
+
+    return await JobClient(client).end_job(ref, decide)

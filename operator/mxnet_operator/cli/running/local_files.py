@@ -2,10 +2,9 @@
 
 import contextlib
 import os
-import shlex
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.daemons.home import usable_home
@@ -13,14 +12,11 @@ from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.cli.server.connection import local_cluster
-from mxnet_operator.client.jobs import pod_name, replicas
 from mxnet_operator.kube.resources import is_path_segment
-from mxnet_operator.readers.enumeration import first_names
 
 if TYPE_CHECKING:
-    from mxnet_operator.local.kubelet.pod_files import ContainerPaths
-
-_MOST_NAMES: Final = 5
+    from mxnet_operator.local.job_files import LocalJobFiles
+    from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written
 
 
 def is_local(server: str) -> bool:
@@ -29,20 +25,27 @@ def is_local(server: str) -> bool:
     return running is not None and running[1].server == server
 
 
+def local_job_files(server: str) -> "LocalJobFiles | None":
+    """Return the reader of the local cluster's files, where this API server is the local cluster."""
+    if not is_local(server):
+        return None
+    with extra_needed("local"):
+        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+        from mxnet_operator.local.images import ImageStore  # noqa: PLC0415
+        from mxnet_operator.local.job_files import LocalJobFiles  # noqa: PLC0415
+
+    with usable_home() as home:
+        return LocalJobFiles(cluster_files(home).pods, ImageStore(home))
+
+
 def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, "ContainerPaths"]:
     """Return the paths of each replica whose pod has started on this machine, by replica."""
     with extra_needed("local"):
         from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
-        from mxnet_operator.local.kubelet.pod_files import read_paths  # noqa: PLC0415
+        from mxnet_operator.local.kubelet.pod_files import job_paths  # noqa: PLC0415
 
-    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}
-    found = {}
     with usable_home() as home:
-        for replica in replicas(job):
-            uid = uids.get(pod_name(job["metadata"]["name"], replica))
-            if uid and (paths := read_paths(cluster_files(home).pods, uid, names.CONTAINER)) is not None:
-                found[replica] = paths
-    return found
+        return job_paths(cluster_files(home).pods, job, pods)
 
 
 def paths_of_earlier_run(namespace: str, pod: str) -> "ContainerPaths | None":
@@ -128,43 +131,15 @@ def check_output(output: Path) -> None:
         )
 
 
-class Written(NamedTuple):
-    """New files in the working directory of a replica."""
-
-    replica: str
-    folder: Path
-    """The working directory, on this machine."""
-    files: list[str]
-    """Their paths, relative to it."""
-
-    def __str__(self) -> str:
-        return f"{self.replica} wrote {first_names(self.files, _MOST_NAMES)}"
-
-    def copy_command(self, job: str) -> str:
-        """Return the command that copies them, and nothing of the image."""
-        tops = {each.partition("/")[0] for each in self.files}
-        if len(tops) > 1:
-            return f"mxjob cp {job}/{self.replica} {job}-{self.replica}"
-        return f"mxjob cp {shlex.quote(f'{job}/{self.replica}:{tops.pop()}')} ."
-
-    def copy_to(self, folder: Path) -> None:
-        """Copy them into a folder, as they lie in the working directory; OSError where that fails."""
-        for name in self.files:
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            copy(self.folder / name, target, follow=False)
-
-
-def written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list[Written]:
+def written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list["Written"]:
     """List the new files of each replica that has any."""
-    return [
-        Written(replica, Path(paths.working_directory), new)
-        for replica, paths in container_paths(job, pods).items()
-        if (new := paths.new_files())
-    ]
+    with extra_needed("local"):
+        from mxnet_operator.local.kubelet.pod_files import written as written_in  # noqa: PLC0415
+
+    return written_in(container_paths(job, pods))
 
 
-def bring_home(job: dict[str, Any], replicas_wrote: list[Written], output: Path) -> None:
+def bring_home(job: dict[str, Any], replicas_wrote: list["Written"], output: Path) -> None:
     """Copy the new files of each replica to `output`, into a folder of its own.
 
     Raises:
@@ -173,7 +148,7 @@ def bring_home(job: dict[str, Any], replicas_wrote: list[Written], output: Path)
     folders = [output / each.replica for each in replicas_wrote]
     try:
         for each, folder in zip(replicas_wrote, folders, strict=True):
-            each.copy_to(folder)
+            copy_files(each, folder)
     except OSError as error:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
@@ -182,3 +157,11 @@ def bring_home(job: dict[str, Any], replicas_wrote: list[Written], output: Path)
             hint=f"the files are still there: mxjob cp {job['metadata']['name']}/REPLICA:PATH DESTINATION",
         ) from error
     say(f"files: {', '.join(map(str, folders))}")
+
+
+def copy_files(wrote: "Written", folder: Path) -> None:
+    """Copy them into a folder, as they lie in the working directory; OSError where that fails."""
+    for name in wrote.files:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy(wrote.folder / name, target, follow=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import first_signal
@@ -19,26 +19,28 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.argo_workflow import ProgressFile
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
-from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, part, part_as_step
+from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, finish_interrupted, part_as_step
 from mxnet_operator.cli.running.local_files import (
-    Written,
     bring_home,
     claim_folder,
     is_local,
+    local_job_files,
     mark_unsuccessful,
     written,
 )
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
+from mxnet_operator.client.job_client import JobClient, JobRef
+from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
     PODS,
     DeletedError,
     collections,
+    images_of,
     in_v1_words,
-    job_versions,
     main_replica,
     pod_selector,
-    read_pods,
+    until_finished,
 )
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage
 from mxnet_operator.client.pod_log import LogFollower
@@ -49,6 +51,7 @@ from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+    from mxnet_operator.local.kubelet.pod_files import Written
 
 
 _HOW_TO_GO_ON: Final = {
@@ -132,7 +135,7 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
             if options.output is not None and how is not OnInterrupt.KEEP:
                 await _bring_before_deletion(client, record, options.output)
             late = f"not finished after {elapsed_text(options.timeout or 0)}"
-            await part(client, record, how, late if code is Exit.TIMEOUT else "interrupted", ours)
+            await finish_interrupted(client, record, how, late if code is Exit.TIMEOUT else "interrupted", ours)
             return code
 
 
@@ -214,7 +217,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         follower.start()
         try:
             async with replicas_shown(client, job, shown, outage), workers_compared(client, job, shown):
-                await _until_terminal(client, record, shown, outage)
+                await _until_finished(client, record, shown, outage)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))
             record.seen(await with_whole_result(client, record.job or {}, outage=outage))
@@ -247,17 +250,17 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     return Exit.FAILED
 
 
-async def _until_terminal(client: "Client", record: Record, shown: Progress, outage: Outage) -> None:
-    versions = job_versions(client, record.job or {}, outage=outage)
+async def _until_finished(client: "Client", record: Record, shown: Progress, outage: Outage) -> None:
     page = ""
-    async with contextlib.aclosing(versions) as changes:
-        async for current in changes:
-            record.seen(current)
-            shown.job(current)
-            if not page and (page := job_page(current)):
-                shown.note(f"page: {page}")
-            if job_state(current) in TERMINAL:
-                return
+
+    def show(current: dict[str, Any]) -> None:
+        nonlocal page
+        record.seen(current)
+        shown.job(current)
+        if not page and (page := job_page(current)):
+            shown.note(f"page: {page}")
+
+    await until_finished(client, record.job or {}, outage=outage, on_change=show)
 
 
 async def _finish(follower: LogFollower, shown: Progress) -> bool:
@@ -271,11 +274,11 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
         return True
 
 
-async def _written(client: "Client", job: dict[str, Any]) -> list[Written]:
+async def _written(client: "Client", job: dict[str, Any]) -> list["Written"]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
-    return await asyncio.to_thread(written, job, await read_pods(client, job))
+    return await asyncio.to_thread(written, job, await JobClient(client).replica_pods(JobRef.of(job)))
 
 
 async def _bring_before_deletion(client: "Client", record: Record, output: Path) -> None:
@@ -289,7 +292,7 @@ async def _bring_before_deletion(client: "Client", record: Record, output: Path)
 
 
 async def _bring_files(
-    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], output: Path | None
+    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
@@ -324,9 +327,10 @@ async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path)
 
 
 async def _write_report(
-    client: "Client", job: dict[str, Any], replicas_wrote: list[Written], path: Path, shown: Progress
+    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
     from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])
@@ -340,8 +344,18 @@ async def _write_report(
                 pods |= present
                 if all(_has_ended(pod) for pod in present.values()):
                     break
+    local, events = local_job_files(client.server), []
+    with contextlib.suppress(KubeError):  # a report without attempts is better than none
+        events = await job_events(client, job)
     await asyncio.to_thread(
-        write_report, path, job, pods.values(), shown.training, written=list(map(str, replicas_wrote))
+        write_report,
+        path,
+        job,
+        pods.values(),
+        shown.training,
+        written=list(map(str, replicas_wrote)),
+        events=events,
+        versions=await local.versions(images_of(job)) if local else None,
     )
     say(f"report: {path}")
 

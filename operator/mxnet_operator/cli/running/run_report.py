@@ -1,7 +1,7 @@
 """Report on a job that a command followed to its end, from its API objects and its log."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,18 @@ def write_report(
     training: TrainingLog,
     *,
     written: Sequence[str] = (),
+    events: Sequence[dict[str, Any]] = (),
+    versions: Mapping[str, str] | None = None,
 ) -> None:
     """Write the report of a finished job; `written` says what its replicas left outside of volumes.
+
+    `versions` are those in its images, by image.
 
     Raises:
         ReportError: the report can't be drawn, or the file can't be written.
     """
     try:
-        page = html(run_of(job, pods, training, written=written))
+        page = html(run_of(job, pods, training, written=written, events=events, versions=versions))
     except Exception as error:  # whatever a picture fails by, the job's outcome is known
         raise ReportError(f"the report can't be drawn: {type(error).__name__}: {error}") from error
     try:

@@ -17,16 +17,17 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.cluster_files import copy_from_cluster
 from mxnet_operator.cli.running.local_files import (
-    Written,
     container_paths,
     copy,
+    copy_files,
     exists,
     is_local,
     paths_of_earlier_run,
 )
 from mxnet_operator.cli.server.connection import Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
-from mxnet_operator.client.jobs import pod_name, read_pods
+from mxnet_operator.client.job_client import JobClient, JobRef
+from mxnet_operator.client.jobs import pod_name
 from mxnet_operator.client.training import compare_workers
 from mxnet_operator.readers.training_log import TrainingLog
 
@@ -106,7 +107,7 @@ async def cp(
 
 async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destination: Path) -> str:
     """Copy the file of a job that the server has; return what was copied where."""
-    pods = await read_pods(client, job)
+    pods = await JobClient(client).replica_pods(JobRef.of(job))
     replica = replica_of(job, wanted.replica)
     if not is_local(client.server):
         if not wanted.path:
@@ -209,13 +210,15 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
 
 def _copy_new(replica: str, paths: "ContainerPaths", destination: Path) -> str:
     """Copy all new files of a replica into a folder that doesn't exist."""
+    from mxnet_operator.local.kubelet.pod_files import Written  # noqa: PLC0415 - needs an extra, which is there by now
+
     new = Written(replica, Path(paths.working_directory), paths.new_files())
     if exists(destination):
         raise CommandError(f"{destination} exists, and nothing is overwritten", hint="name a new folder")
     if not new.files:
         raise CommandError(f"{replica} wrote no files into its working directory")
     try:
-        new.copy_to(destination)
+        copy_files(new, destination)
     except OSError as error:
         raise CommandError(f"the files can't be copied to {destination}: {error.strerror or error}") from error
     return f"{len(new.files)} new files of {replica} to {destination}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import say, write_line
+from mxnet_operator.cli.running.local_files import local_job_files
 from mxnet_operator.cli.server.connection import Target, connect
 
 if TYPE_CHECKING:
@@ -31,13 +32,14 @@ async def dashboard(target: Target) -> Exit:
     """Serve web pages of the cluster's jobs on this machine until Ctrl-C: states, figures, logs and events, live.
 
     Prints the address and opens it in a browser. Only this machine can open it, and only with the token in it. The
-    pages show what your kubeconfig may read, and change nothing. Jobs of all namespaces are listed, if you may list
-    them, else those of the context's namespace.
+    pages show what your kubeconfig may read. They can stop and rerun jobs of the local cluster, and change nothing in
+    another cluster. Jobs of all namespaces are listed, if you may list them, else those of the context's namespace.
     """
     async with connect(target) as client:
         from mxnet_operator.dashboard.server import Dashboard, new_token  # noqa: PLC0415
 
-        pages = Dashboard(client, new_token(), namespace=target.namespace or await _listed_namespace(client))
+        namespace = target.namespace or await _listed_namespace(client)
+        pages = Dashboard(client, new_token(), namespace=namespace, local=local_job_files(client.server))
         await pages.start()
         try:
             write_line(pages.address)

@@ -11,7 +11,8 @@ from mxnet_operator.cli.errors import CommandError, Exit, show_error
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.cli.server.connection import JobNamesArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job, job_not_found
-from mxnet_operator.client.jobs import delete_job, until_gone
+from mxnet_operator.client.job_client import JobClient, JobRef
+from mxnet_operator.client.jobs import until_gone
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -61,7 +62,7 @@ async def _ask(client: "Client", namespace: str, name: str) -> dict[str, Any]:
         CommandError: it doesn't exist.
     """
     job = await get_job(client, namespace, name)
-    if not await delete_job(client, job):
+    if not await JobClient(client).delete_job(JobRef.of(job)):
         raise job_not_found(namespace, name)
     return job
 

@@ -12,8 +12,8 @@ from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, 
 from mxnet_operator.cli.running.local_files import is_local, written
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
+from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_events import job_events
-from mxnet_operator.client.jobs import read_pods
 from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.client.training import compare_workers, main_training
 from mxnet_operator.readers.training_log import TrainingLog
@@ -36,7 +36,7 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
     """Show a job in full, with its replicas, events and files, and the last log lines of the first failed replica."""
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
-        pods = await read_pods(client, job)
+        pods = await JobClient(client).replica_pods(JobRef.of(job))
         states = in_order([replica_state(pod) for pod in pods])
         events = await job_events(client, job)
         failed = first_failed(states)

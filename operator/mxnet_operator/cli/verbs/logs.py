@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
+from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.options import option
@@ -20,7 +20,7 @@ from mxnet_operator.cli.server.connection import (
     typed_target,
 )
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
-from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, pod_name, pods_of, replicas
+from mxnet_operator.client.jobs import PODS, DeletedError, pod_name, pods_of, replicas, until_finished
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.pod_log import LogFollower, log_lines
 from mxnet_operator.readers.log_figures import rank_in
@@ -114,22 +114,15 @@ async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Wr
     followers = [
         LogFollower(client, job, replica, write, tail=tail, outage=outage) for replica, write in writers.items()
     ]
-    ended = asyncio.create_task(_until_ended(client, job, outage))
+    ended = asyncio.create_task(until_finished(client, job, outage=outage))
     await asyncio.wait({ended, *(follower.start() for follower in followers)}, return_when=asyncio.FIRST_COMPLETED)
     if ended.done():
-        await ended
+        with contextlib.suppress(DeletedError):
+            await ended
     ended.cancel()
     whole = await asyncio.gather(*(follower.finish() for follower in followers))
     for replica in (each for each, is_whole in zip(writers, whole, strict=True) if not is_whole):
         say(rest_of_log(job, replica))
-
-
-async def _until_ended(client: "Client", job: dict[str, Any], outage: Outage) -> None:
-    with contextlib.suppress(DeletedError):
-        async with contextlib.aclosing(job_versions(client, job, outage=outage)) as changes:
-            async for current in changes:
-                if job_state(current) in TERMINAL:
-                    return
 
 
 class _Writer:

@@ -9,9 +9,9 @@ from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit, show_error
 from mxnet_operator.cli.output.terminal import message_console, say
-from mxnet_operator.cli.running.stop_job import request_stop, until_stopped
 from mxnet_operator.cli.server.connection import JobNamesArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
+from mxnet_operator.client.job_actions import request_stop, until_stopped
 
 if TYPE_CHECKING:
     from rich.status import Status

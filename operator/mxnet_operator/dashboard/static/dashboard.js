@@ -5,7 +5,7 @@ const MOST_CHARACTERS = 2000000; // of a log that a page keeps
 const base = location.pathname.replace(/\/$/, "");
 const byId = (id) => document.getElementById(id);
 const tabs = () => [...document.querySelectorAll("[role=tab]")];
-let source, ended = false;
+let source, ended = false, typing;
 
 function short(seconds) {
   const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
@@ -64,7 +64,7 @@ function connect() {
   if (ended || document.hidden) return;
   const tab = document.querySelector("[role=tab][aria-selected=true]");
   if (byId("log")) byId("log").textContent = "";
-  source = new EventSource(base + "/changes" + (tab ? "?log=" + tab.dataset.replica : ""));
+  source = new EventSource(base + "/changes" + (tab ? "?log=" + tab.dataset.replica : location.search));
   source.onopen = () => { byId("live").textContent = "live"; if (byId("log")) byId("log").textContent = ""; };
   source.onerror = () => { byId("live").textContent = "connecting …"; };
   source.addEventListener("part", (event) => draw(JSON.parse(event.data)));
@@ -103,13 +103,20 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     shown[place].focus();
     shown[place].click();
-  } else if (event.key === "/" && !event.target.matches("input") && document.querySelector("[data-filter]")) {
+  } else if (event.key === "/" && !event.target.matches("input") && document.querySelector("[type=search]")) {
     event.preventDefault();
-    document.querySelector("[data-filter]").focus();
+    document.querySelector("[type=search]").focus();
   }
 });
 
-document.addEventListener("input", (event) => { if (event.target.dataset.filter) filter(); });
+document.addEventListener("input", ({ target }) => {
+  if (target.dataset.filter) filter();
+  if (target.id === "filter") {
+    history.replaceState(null, "", "?" + new URLSearchParams(new FormData(target.form)));
+    clearTimeout(typing);
+    typing = setTimeout(connect, 200);
+  }
+});
 document.addEventListener("visibilitychange", connect);
 byId("log")?.addEventListener("scroll", ({ target }) => {
   byId("follow").checked = target.scrollTop + target.clientHeight >= target.scrollHeight - 4;

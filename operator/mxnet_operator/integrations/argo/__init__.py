@@ -6,17 +6,17 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.argo.policy import ArgoPolicy, WorkflowOver
 from mxnet_operator.integrations.argo.pollers import Pollers
 from mxnet_operator.integrations.argo.workflows import Workflows
-from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
+from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.plan import Observed
 
 
 class WorkflowReader(JobReader):
     """Reader of the workflows that own jobs, and watchdog of their pollers."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, context: ReaderContext) -> None:
         """Create a reader that has read nothing."""
-        self._workflows = Workflows(around)
-        self._pollers = Pollers(around, self._workflows)
+        self._workflows = Workflows(context)
+        self._pollers = Pollers(context, self._workflows)
 
     async def observe(self, job: MXJob, manifest: bytes, observed: Observed) -> Observed:
         """Return the observation with the end of the job's workflow."""
@@ -40,6 +40,6 @@ class Argo(Integration):
     policy = ArgoPolicy()
     rights = "operator/manifests/components/argo/rbac.yaml"
 
-    def reader(self, around: Surroundings) -> JobReader:
+    def reader(self, context: ReaderContext) -> JobReader:
         """Return a reader of workflows."""
-        return WorkflowReader(around)
+        return WorkflowReader(context)

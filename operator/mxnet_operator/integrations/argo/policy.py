@@ -28,7 +28,7 @@ class WorkflowOver(msgspec.Struct, frozen=True):
 class ArgoPolicy(IntegrationPolicy):
     """Decisions about a job that is deleted with its workflow."""
 
-    def ties(self, state: JobState) -> Effects:
+    def follow_parent(self, state: JobState) -> Effects:
         """Return the job's deletion once its workflow is over; before, when to check on that again."""
         found = state.observed.fact(WorkflowOver)
         if found is not None:

@@ -16,7 +16,7 @@ import msgspec
 from mxnet_operator.api.conditions import is_terminal
 from mxnet_operator.api.types import MXJob, ObjectMeta
 from mxnet_operator.integrations.argo.workflows import Workflows
-from mxnet_operator.integrations.integration import Surroundings
+from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.kube.answers import Metadata, Shape
 from mxnet_operator.kube.client import ApiError
 from mxnet_operator.kube.errors import KubeError, WriteFencedError
@@ -60,9 +60,9 @@ class _TaskResult(Shape, frozen=True):
 class Pollers:
     """Watchdog of the pollers of workflows with jobs, which reads each workflow no more often than needed."""
 
-    def __init__(self, around: Surroundings, workflows: Workflows) -> None:
+    def __init__(self, context: ReaderContext, workflows: Workflows) -> None:
         """Create a watchdog that has checked nothing."""
-        self._client, self._record, self._clock = around.client, around.record, around.clock
+        self._client, self._record, self._clock = context.client, context.record, context.clock
         self._workflows = workflows
         self._again: dict[tuple[str, str], float] = {}
         self._reported: dict[str, str] = {}

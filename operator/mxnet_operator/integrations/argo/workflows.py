@@ -9,7 +9,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.argo.policy import READ_INTERVAL, goes_with_workflow
-from mxnet_operator.integrations.integration import Surroundings
+from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.kube.answers import Metadata, Shape
 from mxnet_operator.kube.client import ApiError
 from mxnet_operator.kube.errors import KubeError
@@ -46,9 +46,9 @@ class _Asked(msgspec.Struct, frozen=True):
 class Workflows:
     """Reader of workflows that limits its rate, since a job is reconciled far more often."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, context: ReaderContext) -> None:
         """Create a reader that has read nothing."""
-        self._client, self._record, self._clock = around.client, around.record, around.clock
+        self._client, self._record, self._clock = context.client, context.record, context.clock
         self._asked: dict[str, _Asked] = {}
 
     def forget(self, key: str) -> None:

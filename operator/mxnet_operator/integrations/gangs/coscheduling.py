@@ -20,7 +20,7 @@ def permit_seconds(gang: Gang) -> int:
     """Return how long the members that fit keep what they reserved while others don't.
 
     If no more than a tenth of a gang is missing the plug-in keeps the rest reserved for that long, a minute by default,
-    and all that wait behind it are held up (docs/gpus.md). It ends no job: `scheduleTimeoutSeconds` of a job does.
+    and all that wait behind it are held up (docs/gangs.md). It ends no job: `scheduleTimeoutSeconds` of a job does.
     """
     enough = max(_SHORTEST_PERMIT, gang.members // _BOUND_PER_SECOND)
     return min(enough, gang.schedule_timeout or enough)

@@ -1,7 +1,7 @@
 """The gang of a job: how many of its pods are placed at once or not at all, and the pod group that says so.
 
 A job of several pods has one without asking, since half a gang holds what another job could run with. The fields of
-`runPolicy.schedulingPolicy` are training-operator 1.8.1's; `docs/gpus.md` says what each back end makes of them.
+`runPolicy.schedulingPolicy` are training-operator 1.8.1's; `docs/gangs.md` says what each back end makes of them.
 """
 
 import zlib

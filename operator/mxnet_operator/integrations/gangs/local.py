@@ -1,7 +1,7 @@
 """The local cluster's scheduler, which goes by annotations of the pods: it has no pod groups.
 
 A scheduler sees pods as they come, one by one. What it can't see is how many are still to come: so each carries the
-size of its gang. `docs/decisions/local-scheduler.md`.
+size of its gang. `docs/decisions/gangs.md`.
 """
 
 from mxnet_operator.api import names

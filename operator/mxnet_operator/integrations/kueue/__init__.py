@@ -1,6 +1,6 @@
 """Kueue: a job that names a queue runs only while Kueue admits it. Kueue need not be installed."""
 
-from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
+from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.integrations.kueue.objects import QUEUE_WORKLOADS
 from mxnet_operator.integrations.kueue.policy import KueuePolicy
 from mxnet_operator.integrations.kueue.reader import RIGHTS, QueueReader
@@ -14,6 +14,6 @@ class Kueue(Integration):
     choices = tuple((row,) for row in QUEUE_WORKLOADS)
     rights = RIGHTS
 
-    def reader(self, around: Surroundings) -> JobReader:
+    def reader(self, context: ReaderContext) -> JobReader:
         """Return a reader of the queues of jobs."""
-        return QueueReader(around)
+        return QueueReader(context)

@@ -2,7 +2,7 @@
 
 It waits as a suspended job does: without pods, and its spec is never written. What stands for it in the queue is a
 Workload that it owns. Its quota is given back once no pod is left: when it is evicted, suspended by its user, or over.
-The reasons are in `docs/decisions/kueue.md`.
+The reasons are in `docs/decisions/gangs.md`.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from mxnet_operator.api.queue_labels import (
     execution_seconds_problem,
     queue_of,
 )
-from mxnet_operator.api.status_size import says, shortened
+from mxnet_operator.api.status_size import is_same_message, shortened
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.kueue.workload import (
     EVICTED,
@@ -44,7 +44,7 @@ from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.replicas import is_begun, replicas_in
 from mxnet_operator.plan.started import as_started, with_all_replicas
-from mxnet_operator.plan.state import Admission, JobState, Standing
+from mxnet_operator.plan.state import Admission, AdmissionState, JobState
 from mxnet_operator.plan.times import time_until_said_again
 from mxnet_operator.readers.pods import ENDED
 
@@ -86,7 +86,7 @@ _TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
 
 
 class QueueAdmission(Admission, frozen=True, kw_only=True):
-    """Admission of a job by its queue: the job's standing, the condition Admitted, and what is to be done."""
+    """Admission of a job by its queue: the job's state, the condition Admitted, and what is to be done."""
 
     status: bool = False
     """Of the condition Admitted."""
@@ -177,8 +177,8 @@ def _admission_of(state: JobState) -> QueueAdmission:
 def _admission(job: MXJob, observed: Observed, state: QueueState) -> QueueAdmission:
     queue, workload, kinds = queue_of(job), state.workload, state.kinds
     if job.spec.run_policy.suspend or not queue:
-        standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
-        return QueueAdmission(standing=standing, actions=_deleted(workload))
+        suspended = AdmissionState.WAITS if job.spec.run_policy.suspend else AdmissionState.RUNS
+        return QueueAdmission(state=suspended, actions=_deleted(workload))
     if kinds.state == "Absent":
         message = (
             f"The queue {queue} is ignored and the job runs outside of any quota: the API server has no Workloads of"
@@ -187,10 +187,8 @@ def _admission(job: MXJob, observed: Observed, state: QueueState) -> QueueAdmiss
         return QueueAdmission(reason=_KUEUE_ABSENT, message=message)
     if kinds.state == "Unknown":
         message = f"The queue {queue} can't be asked, and the job gets no pods before it can: {kinds.trouble}"
-        standing = _without_news(job, observed) if kinds.trouble else Standing.UNKNOWN
-        return QueueAdmission(
-            standing=standing, reason=_KUEUE_UNREADABLE, message=message, requeue_after=_WAIT_FOR_KUEUE
-        )
+        unread = _without_news(job, observed) if kinds.trouble else AdmissionState.UNKNOWN
+        return QueueAdmission(state=unread, reason=_KUEUE_UNREADABLE, message=message, requeue_after=_WAIT_FOR_KUEUE)
     if workload is not None and workload.is_admitted:
         return _admitted(job, observed, workload, state.flavors)
     return _waiting(job, queue, state)
@@ -230,7 +228,7 @@ def _reported(state: JobState, admission: QueueAdmission) -> Effects:
         is_told = admission.status or admission.reason in _WARNED
         event = Event("Normal" if admission.status else "Warning", admission.reason, shortened(admission.message))
         return Effects(reports=reports, events=(event,) if is_told else ())
-    if says(old.message, admission.message):
+    if is_same_message(old.message, admission.message):
         return Effects()
     if kept := time_until_said_again(old, state.now, SAY_AGAIN):
         return Effects(requeue_after=kept)
@@ -273,7 +271,7 @@ def _admitted(
 ) -> QueueAdmission:
     if not observed.pods and workload.asks_for != asks_for(job):
         message = f"Queue {queue_of(job)}: the job asks for something else than it was admitted for, and queues anew."
-        return QueueAdmission(standing=Standing.WAITS, reason=_QUEUED, message=message, actions=_deleted(workload))
+        return QueueAdmission(state=AdmissionState.WAITS, reason=_QUEUED, message=message, actions=_deleted(workload))
     used = list(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
     message = f"Admitted by ClusterQueue {workload.cluster_queue}"
     message += f" with {'flavors' if len(used) > 1 else 'flavor'} {', '.join(used)}." if used else "."
@@ -284,8 +282,8 @@ def _admitted(
     if unread:
         why = flavors[unread[0]].problem if unread[0] in flavors else "it was not read"
         message = f"The job is admitted and gets no pods before ResourceFlavor {unread[0]} can be read: {why}"
-        standing = _without_news(job, observed)
-        return QueueAdmission(standing=standing, reason=_FLAVOR, message=message, requeue_after=ASK_AGAIN)
+        state = _without_news(job, observed)
+        return QueueAdmission(state=state, reason=_FLAVOR, message=message, requeue_after=ASK_AGAIN)
     return QueueAdmission(
         status=True,
         reason=_ADMITTED,
@@ -303,7 +301,7 @@ def _waiting(job: MXJob, queue: str, state: QueueState) -> QueueAdmission:
     if workload is None:
         return _entering(job, queue, state.priority)
     reason, message = _words(queue, workload)
-    admission = QueueAdmission(standing=Standing.WAITS, reason=reason, message=message)
+    admission = QueueAdmission(state=AdmissionState.WAITS, reason=reason, message=message)
     if workload.deleting:
         return admission
     if workload.is_true(FINISHED):
@@ -326,7 +324,7 @@ def _entering(job: MXJob, queue: str, found: QueuePriority | None) -> QueueAdmis
         return problem
     message = f"Queue {queue}: the job has been handed to Kueue."
     create = CreateQueueWorkload(workload_name(job), asks_for(job), priority)
-    return QueueAdmission(standing=Standing.WAITS, reason=_QUEUED, message=message, actions=(create,))
+    return QueueAdmission(state=AdmissionState.WAITS, reason=_QUEUED, message=message, actions=(create,))
 
 
 def _return_quota(state: QueueState, now: datetime) -> tuple[Action, ...]:
@@ -364,10 +362,10 @@ def _priority(found: QueuePriority | None) -> tuple[QueuePriority | None, QueueA
     if found is not None and not found.problem:
         return found, QueueAdmission()
     if found is None:
-        return None, QueueAdmission(standing=Standing.UNKNOWN, requeue_after=_WAIT_FOR_KUEUE)
+        return None, QueueAdmission(state=AdmissionState.UNKNOWN, requeue_after=_WAIT_FOR_KUEUE)
     message = f"The job waits until {found.kind} {found.name or '(the default)'} can be read: {found.problem}"
     return None, QueueAdmission(
-        standing=Standing.WAITS, reason=_PRIORITY_CLASS, message=message, requeue_after=ASK_AGAIN
+        state=AdmissionState.WAITS, reason=_PRIORITY_CLASS, message=message, requeue_after=ASK_AGAIN
     )
 
 
@@ -429,11 +427,11 @@ def _lacks_pods(job: MXJob, observed: Observed) -> bool:
     return own < replicas_in(job)
 
 
-def _without_news(job: MXJob, observed: Observed) -> Standing:
+def _without_news(job: MXJob, observed: Observed) -> AdmissionState:
     """Decide for a job of whose queue nothing is known: if it has begun it goes on, else it waits."""
     has_begun = is_begun(job.status) and conditions.state_of(job.status.conditions) != conditions.SUSPENDED
     waits = not has_begun and not observed.pods
-    return Standing.WAITS if waits else Standing.HOLDS
+    return AdmissionState.WAITS if waits else AdmissionState.HOLDS
 
 
 def _deleted(workload: QueueWorkload | None) -> tuple[Action, ...]:

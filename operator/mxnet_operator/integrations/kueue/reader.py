@@ -7,7 +7,7 @@ import msgspec
 from mxnet_operator.api.pod_additions import Toleration, pairs
 from mxnet_operator.api.queue_labels import queue_of
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.integrations.integration import JobReader, Surroundings
+from mxnet_operator.integrations.integration import JobReader, ReaderContext
 from mxnet_operator.integrations.kueue.policy import flavors_wanted, priority_wanted
 from mxnet_operator.integrations.kueue.workload import GROUP, QueuePriority, QueueState, ResourceFlavor
 from mxnet_operator.kube.answers import Metadata, Shape
@@ -43,19 +43,19 @@ class _PriorityClasses(Shape, frozen=True):
 class QueueReader(JobReader):
     """Reader of the queues of jobs; flavors and classes are shared between jobs and remembered for a while."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, context: ReaderContext) -> None:
         """Create a reader that remembers nothing."""
-        self._client, self._around, self._clock = around.client, around, around.clock
+        self._client, self._context, self._clock = context.client, context, context.clock
         self._flavors: dict[str, tuple[float, ResourceFlavor]] = {}
         self._priorities: dict[QueuePriority, tuple[float, QueuePriority]] = {}
 
     async def observe(self, job: MXJob, _: bytes, observed: Observed) -> Observed:
         """Return the observation with the job's queue, and with what is to be known before it gets pods."""
-        of_job = (self._around.children(job.metadata.uid, kind.resource) for kind in self._around.served())
+        of_job = (self._context.children(job.metadata.uid, kind.resource) for kind in self._context.served())
         workload = next((each for found in of_job for each in found), None)
         if not queue_of(job) and workload is None:
             return observed
-        state = QueueState(kinds=self._around.state(), workload=workload)
+        state = QueueState(kinds=self._context.state(), workload=workload)
         observed = observed.with_fact(state)
         flavors = [await self._flavor(name) for name in flavors_wanted(job, observed)]
         wanted = priority_wanted(job, observed)
@@ -63,7 +63,7 @@ class QueueReader(JobReader):
         return observed.with_fact(msgspec.structs.replace(state, flavors=tuple(flavors), priority=priority))
 
     def _resource(self, plural: str) -> Resource:
-        version = next(iter(self._around.served())).resource.version
+        version = next(iter(self._context.served())).resource.version
         return Resource(GROUP, version, plural, namespaced=False)
 
     async def _flavor(self, name: str) -> ResourceFlavor:

@@ -8,22 +8,20 @@ import logging
 import random
 from collections import Counter
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.client.stalls import READ_SECONDS, read_each
-from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
+from mxnet_operator.client.stalls import READ_SECONDS, read_training, read_trainings
+from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
-from mxnet_operator.kube.client import ApiError, Params
-from mxnet_operator.kube.errors import KubeError
-from mxnet_operator.kube.resources import PODS
+from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.plan import Observed, PodView
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
-from mxnet_operator.readers.worker_logs import MOST_WORKERS, slow_workers, stall_in, stalled_workers
+from mxnet_operator.readers.worker_logs import MOST_WORKERS, slow_workers, stalled_workers
 
 LOOK_EVERY: Final = 120.0
 """Seconds that a job runs before its log is read, and between two times."""
@@ -36,14 +34,9 @@ other job."""
 PUT_OFF: Final = 10.0
 """Minimum seconds until a job is looked at whose turn came while others were read; at most `LOOK_EVERY`, at random:
 jobs that a new leader has seen first at the same moment spread over that time."""
-LIMIT: Final = 1 << 16
-"""Bytes."""
-LAST_LINES: Final[Params] = {"container": names.CONTAINER, "tailLines": 50, "limitBytes": LIMIT}
+LAST_LINES: Final = 50
 """Lines with which an epoch ends (its metrics, its time, a checkpoint), and speeds in the next one."""
-LAST_LINE: Final[Params] = {"container": names.CONTAINER, "tailLines": 1, "limitBytes": 1 << 12}
-"""What says where a worker stands, also where the lines before are long: a limit cuts off their end."""
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -61,9 +54,9 @@ class _Look(msgspec.Struct):
 class LogReader(JobReader):
     """Reader of the last lines of each running job's first worker, and of the others' where that one stands still."""
 
-    def __init__(self, around: Surroundings, look_every: float, reading: "Counter[str]") -> None:
+    def __init__(self, context: ReaderContext, look_every: float, reading: "Counter[str]") -> None:
         """Create a reader that has read nothing; the time is in seconds, `reading` counts the jobs being read."""
-        self._client, self._clock = around.client, around.clock
+        self._client, self._clock = context.client, context.clock
         self._look_every = look_every
         self._looks: dict[str, _Look] = {}
         self._reading = reading
@@ -108,53 +101,32 @@ class LogReader(JobReader):
 
     async def _view(self, job: MXJob, first: PodView, workers: list[PodView], look: _Look) -> LogView:
         """Return what the first worker that runs shows: the others matter if it stands still, and now and then."""
-        async with asyncio.timeout(READ_SECONDS):
-            training = await self._training(job, first, look)
-        others = {label(each): each for each in sorted(workers, key=by_index)[:MOST_WORKERS] if each is not first}
-        if training.stall:
-            stalls = dict.fromkeys(others, "") | await read_each(others, lambda each: self._stall(job, others[each]))
-            stalls[label(first)] = training.stall
-            training.stalled = stalled_workers(dict(sorted(stalls.items(), key=lambda each: _number(each[0]))))
-        elif look.number % COMPARE_EVERY == 0:
-            speeds = await read_each(others, lambda worker: self._speed(job, others[worker]))
-            speeds[label(first)] = training.usual_speed()
-            known = {worker: speed for worker, speed in speeds.items() if speed is not None}
-            training.slow_workers = slow_workers(known, {label(each): each.node_name for each in workers})
-        look.number += 1
-        return LogView(training.status())
-
-    async def _training(self, job: MXJob, worker: PodView, look: _Look) -> TrainingLog:
-        training = look.training
+        namespace, training = job.metadata.namespace, look.training
         spec = with_defaults(job).spec.mx_replica_specs.get(names.WORKER)
         containers = None if spec is None else spec.template["spec"].get("containers")
         training.epochs_wanted = epochs_asked_for(names.main_container(containers)) or training.epochs_wanted
-        lines = await self._read(job, worker, LAST_LINES)
-        if len(lines) >= LIMIT:
-            lines += b"\n" + await self._read(job, worker, LAST_LINE)
-        for line in _lines(lines):
-            training.take(line)
-        return training
-
-    async def _speed(self, job: MXJob, worker: PodView) -> float | None:
-        if worker.phase != "Running":
-            return None
-        training = TrainingLog()
-        for line in _lines(await self._read(job, worker, LAST_LINES)):
-            training.take(line)
-        return training.usual_speed()
-
-    async def _stall(self, job: MXJob, worker: PodView) -> str:
-        if worker.phase != "Running":
-            return ""
-        *_, last = ["", *_lines(await self._read(job, worker, LAST_LINE))]
-        return stall_in(last)
-
-    async def _read(self, job: MXJob, worker: PodView, which: Params) -> bytes:
-        return await self._client.get_bytes(PODS.path(job.metadata.namespace, worker.name, "log"), which)
-
-
-def _lines(text: bytes) -> list[str]:
-    return text.decode("utf-8", "replace").splitlines()
+        unread: KubeError | TimeoutError | None = None
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                await read_training(self._client, namespace, first.name, LAST_LINES, training)
+        except (KubeError, TimeoutError) as error:  # its node may be dead: where the others stand is known all the same
+            if isinstance(error, ApiError) and error.code == 403:
+                raise
+            unread, training.stall = error, ""
+        compared = sorted(workers, key=by_index)[:MOST_WORKERS]
+        others = {label(each): each.name for each in compared if each is not first and each.phase == "Running"}
+        if training.stall or unread is not None:
+            logs = await read_trainings(self._client, namespace, others, 1)
+            stalls = {worker: logs[worker].stall if worker in logs else "" for worker in map(label, compared)}
+            training.stalled = stalled_workers(stalls | {label(first): training.stall})
+            if unread is not None and not training.stalled:
+                raise unread
+        elif look.number % COMPARE_EVERY == 0:
+            logs = await read_trainings(self._client, namespace, others, LAST_LINES) | {label(first): training}
+            speeds = {worker: speed for worker, log in logs.items() if (speed := log.usual_speed()) is not None}
+            training.slow_workers = slow_workers(speeds, {label(each): each.node_name for each in workers})
+        look.number += 1
+        return LogView(training.status())
 
 
 def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
@@ -168,10 +140,6 @@ def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
 def label(pod: PodView) -> str:
     """Return the name of a worker in messages."""
     return f"worker-{pod.index}"
-
-
-def _number(worker: str) -> int:
-    return int(worker.rpartition("-")[2])
 
 
 def by_index(pod: PodView) -> int:
@@ -191,6 +159,6 @@ class WorkerLogs(Integration):
         self._look_every = look_every
         self._reading: Counter[str] = Counter()
 
-    def reader(self, around: Surroundings) -> JobReader:
+    def reader(self, context: ReaderContext) -> JobReader:
         """Return a reader of workers' last lines."""
-        return LogReader(around, self._look_every, self._reading)
+        return LogReader(context, self._look_every, self._reading)

@@ -359,6 +359,15 @@ class ImageStore:
         """
         return await self._packages(image).resolve()
 
+    def versions(self, name: str) -> str:
+        """Format what an image has: `Python 3.11, mxnet 1.9.1, numpy 1.23.5`; empty where it isn't locked yet."""
+        image = self.resolve(name)
+        lock = self._packages(image).resolved() if image is not None else None
+        if lock is None:
+            return ""
+        shown = sorted(each for each in lock.pins if each.startswith("mxnet") or each in {"apache-tvm", "numpy"})
+        return ", ".join((f"Python {lock.python}", *(f"{each} {lock.pins[each]}" for each in shown)))
+
     async def lock_of(self, folder: Path, packages: Sequence[str], base: str) -> Lock:
         """Return the lock of a folder's requirements and further packages on a base, without an image of the folder.
 

@@ -199,12 +199,12 @@ class Kubelet:
                 known.update(new)
             else:
                 self._admit(new)
-        self._host.pods_changed.ring()
+        self._host.pods_changed.notify()
 
     def _node_changed(self, old: Object | None, new: Object | None) -> None:
         """Have the scheduler look again where a Node comes, goes, or has other rules; callback of the reflector."""
         if _rules(old) != _rules(new):
-            self._host.pods_changed.ring()
+            self._host.pods_changed.notify()
 
     def _admit(self, pod: Object) -> None:
         uid, status = pod["metadata"]["uid"], pod.get("status") or {}

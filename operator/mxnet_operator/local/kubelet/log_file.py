@@ -110,7 +110,7 @@ class LogFile:
             self._write(b"")
         self._close()
         self.closed = True
-        self._changes.ring()
+        self._changes.notify()
 
     def remove(self) -> None:
         """Delete the files; readers get no more output."""
@@ -153,7 +153,7 @@ class LogFile:
         self._lost = 0
         self._end += len(note) + len(data)
         self._lines += (note + data).count(b"\n")
-        self._changes.ring()
+        self._changes.notify()
 
     def _try_write(self, data: bytes) -> bool:
         try:

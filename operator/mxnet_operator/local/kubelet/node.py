@@ -1,6 +1,7 @@
 """Node object of this machine, with its capacity and heartbeat, and its Lease for kube-controller-manager."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import platform
@@ -120,7 +121,8 @@ class NodeKeeper:
             except ApiError as error:
                 if error.code == 404:
                     await asyncio.sleep(self._timing.api_retry)
-                    await self._register()
+                    with contextlib.suppress(KubeError):  # it is tried again
+                        await self._register()
                 why: KubeError = error
             except KubeError as error:
                 why = error

@@ -5,18 +5,24 @@ stays for `KEPT_DAYS` more: jobs of a local cluster are in memory, and a model m
 """
 
 import os
+import shlex
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.client.jobs import pod_name, replicas
+from mxnet_operator.readers.enumeration import first_names
 
 KEPT_DAYS: Final = 7
 """Days for which files of a pod are kept that the API server no longer has."""
 _FILE: Final = "paths.json"
 _DAY_NS: Final = 24 * 3600 * 10**9
+_MOST_NAMES: Final = 5
 
 
 class ContainerPaths(msgspec.Struct, frozen=True):
@@ -98,3 +104,43 @@ def _read(container: Path) -> ContainerPaths | None:
         return msgspec.json.decode((container / _FILE).read_bytes(), type=ContainerPaths)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
+
+
+class Written(NamedTuple):
+    """New files in the working directory of a replica."""
+
+    replica: str
+    folder: Path
+    """The working directory, on this machine."""
+    files: list[str]
+    """Their paths, relative to it."""
+
+    def __str__(self) -> str:
+        return f"{self.replica} wrote {first_names(self.files, _MOST_NAMES)}"
+
+    def copy_command(self, job: str) -> str:
+        """Return the command that copies them, and nothing of the image."""
+        tops = {each.partition("/")[0] for each in self.files}
+        if len(tops) > 1:
+            return f"mxjob cp {job}/{self.replica} {job}-{self.replica}"
+        return f"mxjob cp {shlex.quote(f'{job}/{self.replica}:{tops.pop()}')} ."
+
+
+def job_paths(pods_folder: Path, job: dict[str, Any], pods: Iterable[Mapping[str, Any]]) -> dict[str, ContainerPaths]:
+    """Return the paths of each replica of a job whose pod has started on this machine, by replica."""
+    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}
+    found = {}
+    for replica in replicas(job):
+        uid = uids.get(pod_name(job["metadata"]["name"], replica))
+        if uid and (paths := read_paths(pods_folder, uid, names.CONTAINER)) is not None:
+            found[replica] = paths
+    return found
+
+
+def written(paths: Mapping[str, ContainerPaths]) -> list[Written]:
+    """List the new files of each replica that has any. Blocks: call it in a thread."""
+    return [
+        Written(replica, Path(each.working_directory), new)
+        for replica, each in paths.items()
+        if (new := each.new_files())
+    ]

@@ -191,12 +191,12 @@ class StatusWriter:
     def changed(self) -> None:
         """Notify the writer of a possible change of the status."""
         self._wanted += 1
-        self._changes.ring()
+        self._changes.notify()
 
     def close(self) -> None:
         """Stop writing, since the pod no longer exists."""
         self._closed = True
-        self._changes.ring()
+        self._changes.notify()
 
     async def run(self) -> None:
         """Write every change of the status, until closed or cancelled."""
@@ -231,7 +231,7 @@ class StatusWriter:
             await self._client.patch(path, {"metadata": {"uid": metadata["uid"]}, "status": status}, MERGE_PATCH)
             self._last = status
         self._done = wanted
-        self._changes.ring()
+        self._changes.notify()
 
     async def _retried(self, request: Callable[[], Awaitable[object]]) -> None:
         failures = 0

@@ -142,7 +142,7 @@ class VolumeClaims:
     def _changed(self, old: Object | None, new: Object | None) -> None:
         if old is not None and new is None:
             self._removed.discard(old["metadata"]["uid"])
-        self._changes.ring()
+        self._changes.notify()
 
 
 def _why_unusable(name: str, claim: Object | None) -> str:

@@ -1,7 +1,7 @@
 """Decides which gangs are placed on the one node, and puts into words what each of the others waits for.
 
 Gangs are taken in order, and none passes another that waits for what both ask for: what the first ones are to have is
-kept for them, so a large one gets its turn. `docs/decisions/local-scheduler.md`.
+kept for them, so a large one gets its turn. `docs/decisions/gangs.md`.
 """
 
 from collections.abc import Iterable, Mapping

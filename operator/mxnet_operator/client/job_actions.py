@@ -1,24 +1,28 @@
-"""Stop of a job: it fails, its processes end, and its status, logs and files stay."""
+"""Stop of a job, which keeps its status, logs and files, and its rerun as a new job."""
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.conditions import job_state
+from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.client.jobs import (
     PODS,
     DeletedError,
     collections,
-    job_versions,
     pod_selector,
     pods_of,
     resource_of_job,
+    until_finished,
 )
 from mxnet_operator.readers.pods import ENDED
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+
+_QUEUE: Final = "kueue.x-k8s.io/"
+_LONGEST_PREFIX: Final = 40
 
 
 async def request_stop(client: "Client", job: dict[str, Any]) -> None:
@@ -39,11 +43,7 @@ async def until_stopped(client: "Client", job: dict[str, Any], on_change: Callab
     """
     state = ""
     with contextlib.suppress(DeletedError):
-        async with contextlib.aclosing(job_versions(client, job)) as versions:
-            async for current in versions:
-                if (found := job_state(current)) in TERMINAL:
-                    state = found
-                    break
+        state = job_state(await until_finished(client, job))
     if state:
         path = PODS.path(job["metadata"]["namespace"])
         async with contextlib.aclosing(collections(client, path, pod_selector(job))) as changes:
@@ -53,3 +53,15 @@ async def until_stopped(client: "Client", job: dict[str, Any], on_change: Callab
                     break
                 on_change(", ".join(sorted(pod["metadata"]["name"] for pod in running)))
     return state
+
+
+def again(job: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a job that runs a stored job again."""
+    manifest, old = without_server_fields(job), job["metadata"]
+    prefix = old.get("generateName") or f"{old['name'][:_LONGEST_PREFIX].rstrip('-.')}-"
+    labels = {key: value for key, value in (old.get("labels") or {}).items() if key.startswith(_QUEUE)}
+    spec = dict(manifest["spec"])
+    if "runPolicy" in spec:
+        spec["runPolicy"] = {key: value for key, value in spec["runPolicy"].items() if key != "suspend"}
+    metadata = {"generateName": prefix, "namespace": old["namespace"], **({"labels": labels} if labels else {})}
+    return {**manifest, "metadata": metadata, "spec": spec}
