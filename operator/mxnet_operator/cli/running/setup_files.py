@@ -16,8 +16,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from mxnet_operator.cli.running.given_command import OF_A_DAY, is_given
 from mxnet_operator.cli.running.failure_hints import rerun
+from mxnet_operator.cli.running.given_command import OF_A_DAY, is_given
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.running.proposed_day import runnable_day
 from mxnet_operator.cli.running.script import Script

@@ -202,7 +202,7 @@ class ImageStore:
         return image.name, pin.text if pin else ""
 
     async def mxnet_asked_for(self, folder: Path, packages: Sequence[str], base: DayImage) -> str:
-        """Return the MXNet, as a requirement, that the newest packages of a day need; empty where they need none.
+        """Return another MXNet, as a requirement, that the newest packages of the base's day need; empty for none.
 
         Raises:
             ImageError: the requirements can't be resolved.
@@ -210,8 +210,9 @@ class ImageStore:
         added = replace(self._packages(Image("", folder, base.name, tuple(packages))), has_mxnet=False)
         if not added.requirements.lines or base.python == PYTHON2:  # pip takes minutes
             return ""
-        pins = (f"{name}=={version}" for name, version in (await added.resolve()).pins.items())
-        return next((each for each in pins if MXNetRequirement.parse(each)), "")
+        pins = (await added.resolve()).pins.items()
+        found = next(filter(None, (MXNetRequirement.parse(f"{name}=={version}") for name, version in pins)), None)
+        return "" if found is None or found.matches(base.mxnet) else found.text
 
     def add(self, name: str, folder: Path, base: str | None = None) -> Image:
         """Add a folder as an image, or change the folder of an added image.
