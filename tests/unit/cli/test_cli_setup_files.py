@@ -105,11 +105,12 @@ def test_another_python_or_mxnet_that_a_project_asks_for_is_said_with_the_comman
 def test_that_command_has_all_that_the_script_will_miss_next(project, tmp_path, monkeypatch):
     monkeypatch.setattr("mxnet_operator.cli.running.failure_hints._has_nvidia_driver", lambda: False)
     (tmp_path.parent / "data").mkdir(exist_ok=True)
-    for day, chosen, cv2 in (
-        (date(2018, 6, 25), "--as-of 2018-06-25", "opencv-python"),
-        (date(2019, 3, 3), "--as-of 2019-03-03", "opencv-python-headless"),
+    for python, day, chosen, cv2 in (
+        ("<3.8", date(2018, 6, 25), "--as-of 2018-06-25", "opencv-python"),
+        ("<3", date(2018, 6, 25), "--python 2.7 --as-of 2018-06-25", "opencv-python"),
+        ("<3.8", date(2019, 3, 3), "--as-of 2019-03-03", "opencv-python-headless"),
     ):
-        given = project({"setup.py": "setup(python_requires='<3.8', install_requires=['six'])"}, day=day)
+        given = project({"setup.py": f"setup(python_requires='{python}', install_requires=['six'])"}, day=day)
         text = "import cv2, six\nopen('../data/a')\nx = mx.gpu()\nnet.save_parameters('out/net.params')\n"
         (tmp_path / "train.py").write_text(text)
         asked = f"--pip six {chosen} --pip {cv2} --mount ../data:../data --env MXJOB_GPU=cpu"
