@@ -139,7 +139,7 @@ def rerun(
     pips: dict[str, str] = {}
     for each in (*(removal.packages if removal is not None else ()), *_lacking(ran, top)):
         is_early = "--as-of" in environment and environment[-1] < _HEADLESS_SINCE
-        pips.setdefault(_project(each), each.removesuffix("-headless") if is_early else each)
+        pips.setdefault(project_of(each), each.removesuffix("-headless") if is_early else each)
     on_cpu = text.has(_USES_GPU) and not is_given("--gpus-per-worker") and not _has_nvidia_driver()
     options = [*own, *environment, *(word for each in pips.values() for word in ("--pip", each)), *_mounts(ran)]
     command = given_command(*options, *(_CPU if on_cpu else ()), by=by)
@@ -217,7 +217,7 @@ def _missing(message: str, ran: Script) -> str:
         return ""
     if hint := _in_a_folder(name, ran):
         return hint
-    if top not in PROJECTS and _project(top) not in _listed(ran.folder):
+    if top not in PROJECTS and project_of(top) not in _listed(ran.folder):
         if ran.text.is_python_2 and not is_given("--python"):
             return f"Python 3 doesn't find {name} beside the module that imports it: {rerun(ran)}"
         if _mounts(ran):
@@ -230,12 +230,12 @@ def _lacking(ran: Script, top: str) -> list[str]:
     """Return the project of the module `top`, and others that the script imports and no image or requirement has."""
     listed, parts = _listed(ran.folder), [each.split(".") for each in ran.text.imports]
     modules = sorted({".".join(each[:count]) for each in parts for count in (1, 2)} - {top})
-    imported = {_project(each): each for name in modules for each in PROJECTS.get(name, "").split()}
+    imported = {project_of(each): each for name in modules for each in PROJECTS.get(name, "").split()}
     given = (*given_values("--pip"), *_lines(ran.folder / "requirements.txt"))
-    there = {*map(_project, given), *IN_THE_IMAGE}
-    first = [imported.get(_project(each), each) for each in PROJECTS.get(top, top).split()]
+    there = {*map(project_of, given), *IN_THE_IMAGE}
+    first = [imported.get(project_of(each), each) for each in PROJECTS.get(top, top).split()]
     more = sorted(each for name, each in imported.items() if name not in there)
-    return [each if "=" in each else listed.get(_project(each), each) for each in (*first, *more)]
+    return [each if "=" in each else listed.get(project_of(each), each) for each in (*first, *more)]
 
 
 def _listed(folder: Path) -> dict[str, str]:
@@ -254,14 +254,15 @@ def _listed(folder: Path) -> dict[str, str]:
         *(project.requirements if project else ()),
         *(line.partition("#")[0].strip() for each in files for line in _lines(each)),
     )
-    return {_project(each): each for each in lines if _REQUIREMENT.fullmatch(each)}
+    return {project_of(each): each for each in lines if _REQUIREMENT.fullmatch(each)}
 
 
 def _lines(file: Path) -> list[str]:
     return file.read_text("utf-8-sig", "replace").splitlines() if file.is_file() else []
 
 
-def _project(requirement: str) -> str:
+def project_of(requirement: str) -> str:
+    """Return the project of a requirement line, one for OpenCV with and without windows."""
     found = re.match(r"\s*([\w.-]+)", requirement)
     name = re.sub(r"[-_.]+", "-", found[1].lower()) if found is not None else ""
     return name.removesuffix("-headless")  # both have the module cv2

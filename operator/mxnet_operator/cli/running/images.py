@@ -113,7 +113,7 @@ class EnvironmentOptions:
         wanted = Wanted(day, self.python, self.mxnet, gpus, proposed_day(folder))
         base, asked = store.choose_base(folder, packages, wanted)
         found = DayImage.parse(base)
-        if found is not None and day is not None and self.mxnet is None and not asked:
+        if found and day and self.python != "2.7" and not (self.mxnet or asked):  # pip takes minutes
             with contextlib.suppress(ImageError):  # the build says what can't be had
                 pin = asyncio.run(store.mxnet_asked_for(folder, packages, found))
                 base, asked = store.choose_base(folder, [*packages, pin], wanted)

@@ -3,7 +3,6 @@
 import ast
 import configparser
 import contextlib
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,8 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
 
-from mxnet_operator.cli.running.failure_hints import rerun
+from mxnet_operator.cli.running.failure_hints import project_of, rerun
 from mxnet_operator.cli.running.given_command import OF_A_DAY, is_given
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.running.proposed_day import runnable_day
@@ -134,18 +132,14 @@ def _allows(pythons: SpecifierSet, python: str) -> bool:
 
 def _to_add(found: SetupFile, given: Requirements, image: DayImage) -> Iterator[str]:
     """Yield the requirements of a project that neither the image nor the user's requirements fulfil."""
-    there = {_project(line) for line, _ in given.lines}
-    in_image = {"numpy", *map(_project, image.requirements)}
+    there = {project_of(line) for line, _ in given.lines}
+    in_image = {"numpy", *map(project_of, image.requirements)}
     for line in found.requirements:
         with contextlib.suppress(InvalidRequirement):
             asked = Requirement(line)
             is_mxnet = MXNetRequirement.parse(line) is not None
             is_meant = asked.marker is None or asked.marker.evaluate({"python_version": image.python})
-            if asked.url or not is_meant or (given.mxnet if is_mxnet else canonicalize_name(asked.name) in there):
+            if asked.url or not is_meant or (given.mxnet if is_mxnet else project_of(asked.name) in there):
                 continue
-            if asked.specifier or canonicalize_name(asked.name) not in in_image:
+            if asked.specifier or project_of(asked.name) not in in_image:
                 yield line.partition(";")[0].strip()
-
-
-def _project(line: str) -> str:
-    return canonicalize_name(re.split(r"[^\w.-]", line, maxsplit=1)[0])

@@ -18,7 +18,6 @@ from mxnet_operator.local.images.day import DayImage, MXNetRequirement, Wanted, 
 from mxnet_operator.local.images.environment import MARK, Environment, installed_interpreter
 from mxnet_operator.local.images.folder import IGNORED, Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
-from mxnet_operator.local.images.python2 import PYTHON2
 from mxnet_operator.local.images.requirements import Addition, Requirements, read_plain
 from mxnet_operator.local.images.snapshot import Snapshot
 from mxnet_operator.local.images.uv_process import ImageError, ProgressReader, Report
@@ -208,9 +207,7 @@ class ImageStore:
             ImageError: the requirements can't be resolved.
         """
         added = replace(self._packages(Image("", folder, base.name, tuple(packages))), has_mxnet=False)
-        if not added.requirements.lines or base.python == PYTHON2:  # pip takes minutes
-            return ""
-        pins = (await added.resolve()).pins.items()
+        pins = (await added.resolve()).pins.items() if added.requirements.lines else ()
         found = next(filter(None, (MXNetRequirement.parse(f"{name}=={version}") for name, version in pins)), None)
         return "" if found is None or found.matches(base.mxnet) else found.text
 
