@@ -26,6 +26,8 @@ class MovedClock:
         self._loops: set[MovedLoop] = set()
         self._timers: dict[MovedLoop, float] = {}
         """Next timer of the loops that have nothing else to wait for since one of them was busy."""
+        self.callers = 0
+        """Blocking calls in threads, each of which waits in a loop of its own, or computes while it has none."""
 
     def time(self) -> float:
         return _exact() + self.moved
@@ -53,7 +55,12 @@ class MovedClock:
             is_second = loop in self._timers
             self._timers[loop] = timer
             first = min(self._timers.values())
-            if is_second and self._timers.keys() == self._loops and first < math.inf:
+            if (
+                is_second
+                and self._timers.keys() == self._loops
+                and first < math.inf
+                and len(self._loops) > self.callers
+            ):
                 self.moved += max(first - self.time(), 0.0)
                 self._timers.clear()
 

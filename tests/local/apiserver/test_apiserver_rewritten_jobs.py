@@ -39,4 +39,4 @@ async def test_kubectl_apply_does_so_too_where_it_made_the_job(kubectl, job_form
 async def test_kubectl_apply_is_refused_where_the_server_had_filled_a_field_in(kubectl):
     await kubectl.ok("apply", "-f", "-", stdin=old("v1beta1"))
     refusal = await kubectl.refused("apply", "-f", "-", stdin=convert(old("v1beta1")).manifest)
-    assert "beside runPolicy write spec.runPolicy.cleanPodPolicy" in refusal
+    assert "another format than runPolicy: cleanPodPolicy (write spec.runPolicy.cleanPodPolicy)" in refusal

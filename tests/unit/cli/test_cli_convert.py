@@ -221,7 +221,7 @@ def test_a_mistake_is_told_with_line_and_right_spelling_and_nothing_is_printed(m
     code, out, err = mxjob("convert", "-f", "-", stdin=f"{seeds.SEED_000_MXNETJOB}---\n{wrong}")
     assert (code, out) == (2, "")
     line = 1 + f"{seeds.SEED_000_MXNETJOB}---\n{wrong}".splitlines().index("      PsRootPort: 9000")
-    expected = "spec.replicaSpecs[2].PsRootPort: Invalid value: is called mxPort in fioravanzo.org"
+    expected = "spec.replicaSpecs[2].PsRootPort: Invalid value: 9000: is called mxPort in fioravanzo.org"
     assert err == f"stdin:{line}: {expected}\n"
 
 

@@ -18,7 +18,7 @@ import pytest
 from followed_server import JOB_UID, Fault, FollowedServer
 from kubeconfigs import write_kubeconfig
 from kubelet_fixtures import ThisInterpreterAsImages
-from moved_time import run_in_moved_time
+from moved_time import MovedLoop, run_in_moved_time
 from scripted_api import scripted_api
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
@@ -227,6 +227,8 @@ async def sync_client(server: FollowedServer) -> str:
 
 async def in_thread(call: Callable[[], T]) -> T:
     """Call something that blocks, beside whose own loop the time of this one moves on."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, MovedLoop)
     done: Future[T] = Future()
 
     def run() -> None:
@@ -235,8 +237,12 @@ async def in_thread(call: Callable[[], T]) -> T:
         except BaseException as error:
             done.set_exception(error)
 
+    loop.clock.callers += 1
     threading.Thread(target=run, daemon=True).start()
-    return await asyncio.wrap_future(done)
+    try:
+        return await asyncio.wrap_future(done)
+    finally:
+        loop.clock.callers -= 1
 
 
 async def kubelet(server: FollowedServer) -> str:
