@@ -22,7 +22,7 @@ from argo_fixtures import (
 )
 from argo_fronts import LosesReply
 from argo_values import HOSTILE
-from audit import granted, requests_of
+from audit import Right, granted, requests_of
 from deployment import rendered
 from hera.workflows import Parameter
 from served_requests import served_requests
@@ -290,7 +290,8 @@ class TestRights:
         await argo.no_jobs(name)
         (role,) = (each for each in rendered(TEMPLATES) if (each["kind"], each["metadata"]["name"]) == ("Role", RUNNER))
         asked = requests_of(argo.server, ACCOUNT)
-        assert {request.right for request in asked} == granted([role])
+        of_the_report = Right("", "events", "list")  # a runner that is terminated doesn't always come to write it
+        assert {request.right for request in asked} | {of_the_report} == granted([role])
         assert [request for request in asked if request.code == 403] == []
 
 
