@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes in a folder (default dist/) what a release consists of: wheel, source archive, chart, install.yaml, the image's
 # archive and bill of materials, notes, checksums. Needs kubectl and helm; without docker all but the image is made.
-# IMAGE is the name of the image in install.yaml, without its tag (default mxnet-operator).
+# IMAGE_NAME is the name of the image in install.yaml, without its tag (default mxnet-operator).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-dist=${1:-dist} image=${IMAGE:-mxnet-operator}
+dist=${1:-dist} image=${IMAGE_NAME:-mxnet-operator}
 
 for program in kubectl helm; do
 	command -v "$program" >/dev/null || { echo >&2 "$program was not found: install it, then run make release again"; exit 1; }

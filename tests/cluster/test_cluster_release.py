@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes("helm", "kubectl")]
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "mxnet-operator"
+IMAGE = "registry.test/mxnet-operator"
 GUARDED = f"""
 apiVersion: v1
 kind: Namespace
@@ -47,7 +48,9 @@ def release():
     path = os.pathsep.join([*programs, os.environ["PATH"]])
     with tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder:
         command = ["make", "release", f"DIST={folder}/dist"]
-        made = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, check=False)
+        made = subprocess.run(
+            command, cwd=ROOT, env={**os.environ, "PATH": path, "IMAGE_NAME": IMAGE}, capture_output=True, check=False
+        )
         assert made.returncode == 0, made.stderr.decode()
         yield Path(folder) / "dist"
 
@@ -80,6 +83,8 @@ def test_every_file_is_there_and_has_its_checksum(release):
     assert {"install.yaml", "notes.md", "sbom.cdx.json"} < checked
     assert {Path(name).suffix for name in checked} >= {".whl", ".gz", ".tgz"}
     assert (release / "notes.md").read_text().strip()
+    version = file_of(release, "*.whl").name.split("-")[1]
+    assert f" image: {IMAGE}:{version}\n" in (release / "install.yaml").read_text()
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
