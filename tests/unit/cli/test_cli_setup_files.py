@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from mxnet_operator.cli.running import setup_files
+from mxnet_operator.cli.running import other_environment as proposing
 from mxnet_operator.cli.running.failure_hints import failure_hint
+from mxnet_operator.cli.running.other_environment import other_environment
 from mxnet_operator.cli.running.script import Script
-from mxnet_operator.cli.running.setup_files import other_environment
 
 IMAGE = "and the image has MXNet 1.9.1 and Python 3.11: mxjob run train.py"
 OF_2019 = """
@@ -78,7 +78,7 @@ def project(tmp_path, monkeypatch):
     """Makes the folder of a script, which is the current one, of the texts of files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("mxnet_operator.cli.running.setup_files.installed_interpreter", lambda _: sys.executable)
+    monkeypatch.setattr("mxnet_operator.cli.running.other_environment.installed_interpreter", lambda _: sys.executable)
 
     def make(files, requirements="", options="", day=None):
         for name in ("setup.py", "setup.cfg", "pyproject.toml", "requirements.txt"):
@@ -91,7 +91,7 @@ def project(tmp_path, monkeypatch):
             (tmp_path / name).write_text(text)
         words = options.split()
         monkeypatch.setattr(sys, "argv", ["mxjob", "run", "train.py", *words])
-        monkeypatch.setattr(setup_files, "runnable_day", lambda _: day)
+        monkeypatch.setattr(proposing, "runnable_day", lambda _: day)
         return Script.of(["train.py"]), [value for flag, value in itertools.pairwise(words) if flag == "--pip"]
 
     return make

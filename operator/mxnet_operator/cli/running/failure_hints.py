@@ -17,6 +17,7 @@ from mxnet_operator.cli.running.proposed_day import day_of_packages, runnable_da
 from mxnet_operator.cli.running.removals import PYTHON_2, Removal, removal_in
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.script_text import names_distributed_kvstore
+from mxnet_operator.cli.running.setup_files import read_setup_file
 
 _NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
 _SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not found": "ipywidgets"}
@@ -243,8 +244,6 @@ def _listed(folder: Path) -> dict[str, str]:
 
     A README names those that its author installs.
     """
-    from mxnet_operator.cli.running.setup_files import read_setup_file  # noqa: PLC0415 - it needs the extra local
-
     project = read_setup_file(folder)
     files = sorted((*folder.glob("requirement*.txt"), *folder.glob("requirements/*.txt")), reverse=True)
     told = (found[1] for each in folder.glob("README*") for line in _lines(each) for found in _INSTALL.finditer(line))

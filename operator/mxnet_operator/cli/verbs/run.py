@@ -403,7 +403,7 @@ def _with_folder(
 
 def _other_environment(script: Script, packages: Sequence[str]) -> str:
     with extra_needed("local"):
-        from mxnet_operator.cli.running.setup_files import other_environment  # noqa: PLC0415
+        from mxnet_operator.cli.running.other_environment import other_environment  # noqa: PLC0415
     return other_environment(script, packages)
 
 
