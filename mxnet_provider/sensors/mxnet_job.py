@@ -31,7 +31,7 @@ from mxnet_provider.job.job_ref import JobRef, is_given
 from mxnet_provider.job.sensor_state import SensorEvent, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
-from mxnet_provider.options import DEFAULT_CONNECTION, WaitOptions, in_seconds, require_states
+from mxnet_provider.options import WaitOptions, in_seconds, require_states
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -61,7 +61,7 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
             fail; with `silent_fail` it waits until `timeout`.
     """
 
-    template_fields: Sequence[str] = ("job_name", "namespace", "kubernetes_conn_id", "config_file", "cluster_context")
+    template_fields: Sequence[str] = ("job_name", "namespace", *ClusterAccessMixin.template_fields)
     operator_extra_links = (MXNetJobLink(), MXNetLogsLink())
     ui_color = "#cfe2f3"
 
@@ -75,10 +75,6 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         missing_ok: bool = False,
         deferrable: bool | None = None,
         api_outage_tolerance: timedelta | float = WaitOptions.api_outage_tolerance,
-        kubernetes_conn_id: str = DEFAULT_CONNECTION,
-        in_cluster: bool | None = None,
-        config_file: str | None = None,
-        cluster_context: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -94,10 +90,6 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         )
         self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
         _ = self._outage_tolerance  # a mistake is raised where the DAG is parsed
-        self.kubernetes_conn_id = kubernetes_conn_id
-        self.in_cluster = in_cluster
-        self.config_file = config_file
-        self.cluster_context = cluster_context
         self.job_ref: JobRef | None = None
         self.job_page = ""
         self._state_log: StateLog | None = None

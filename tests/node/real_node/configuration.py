@@ -31,19 +31,23 @@ class Place:
         return f"node{self.number}"
 
     @property
+    def _subnet(self) -> str:
+        return f"10.{87 + self.number}"
+
+    @property
     def pods(self) -> str:
         """Network of the node's pods."""
-        return f"10.{87 + self.number}.0.0/16"
+        return f"{self._subnet}.0.0/16"
 
     @property
     def gateway(self) -> str:
         """Address of the bridge to which the node's pods are connected."""
-        return f"10.{87 + self.number}.0.1"
+        return f"{self._subnet}.0.1"
 
     @property
     def address(self) -> str:
         """Address of the kubelet."""
-        return f"10.{87 + self.number}.0.2"
+        return f"{self._subnet}.0.2"
 
     @property
     def cable(self) -> tuple[str, str]:
