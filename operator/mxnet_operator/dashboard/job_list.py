@@ -183,27 +183,41 @@ class _Row(NamedTuple):
     """Seconds."""
     text: str
     """What the filter searches, in lower case."""
-    html: str
+    why: str
+    job: dict[str, Any]
 
     @classmethod
     def of(cls, job: dict[str, Any], training: TrainingLog | None) -> "_Row":
         metadata, status, state = job["metadata"], job.get("status") or {}, _state(job)
-        name, namespace, created = metadata["name"], metadata["namespace"], metadata.get("creationTimestamp")
-        started, completed = status.get("startTime"), status.get("completionTime")
-        took = seconds_between(started, completed)
-        restarts, why = int(status.get("restarts") or 0), _why(job, training)
-        path, now = escape(f"/jobs/{namespace}/{name}/{metadata['uid']}"), datetime.now(UTC).isoformat()
-        html = (
-            f'<tr id="{escape(metadata["uid"])}" class="{state.lower()}">'
-            f'<th scope="row"><a href="{path}">{escape(name)}</a></th>'
-            f'<td>{escape(namespace)}</td><td><span class="state {state.lower()}">{state}</span></td>'
-            f"<td>{_progress(job)}</td><td>{restarts}</td>"
-            f"<td>{age(started) if took is None else short(took)}</td><td>{age(created)}</td>"
-            f'<td class="long" title="{escape(why)}">{escape(why)}</td></tr>'
+        name, namespace, now = metadata["name"], metadata["namespace"], datetime.now(UTC).isoformat()
+        started, why = status.get("startTime"), _why(job, training)
+        took = seconds_between(started, status.get("completionTime"))
+        return cls(
+            name,
+            namespace,
+            state,
+            int(status.get("restarts") or 0),
+            took if took is not None else seconds_between(started, now) or 0.0,
+            seconds_between(metadata.get("creationTimestamp"), now) or 0.0,
+            " ".join((name, namespace, state, why)).lower(),
+            why,
+            job,
         )
-        duration = took if took is not None else seconds_between(started, now) or 0.0
-        text = " ".join((name, namespace, state, why)).lower()
-        return cls(name, namespace, state, restarts, duration, seconds_between(created, now) or 0.0, text, html)
+
+    @property
+    def html(self) -> str:
+        """Row of the table; only those of the shown page are built."""
+        metadata, status, state = self.job["metadata"], self.job.get("status") or {}, self.state
+        path, why = escape(f"/jobs/{self.namespace}/{self.name}/{metadata['uid']}"), escape(self.why)
+        is_over = bool(status.get("startTime") and status.get("completionTime"))
+        return (
+            f'<tr id="{escape(metadata["uid"])}" class="{state.lower()}">'
+            f'<th scope="row"><a href="{path}">{escape(self.name)}</a></th>'
+            f'<td>{escape(self.namespace)}</td><td><span class="state {state.lower()}">{state}</span></td>'
+            f"<td>{_progress(self.job)}</td><td>{self.restarts}</td>"
+            f"<td>{short(self.duration) if is_over else age(status.get('startTime'))}</td>"
+            f'<td>{age(metadata.get("creationTimestamp"))}</td><td class="long" title="{why}">{why}</td></tr>'
+        )
 
 
 def _why(job: dict[str, Any], training: TrainingLog | None) -> str:
