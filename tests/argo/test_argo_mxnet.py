@@ -83,8 +83,7 @@ async def test_the_log_and_the_progress_of_a_training_are_the_runners_while_it_t
             async for chunk in log:
                 said += chunk
                 if b"begun\n" in said and not goes_on.exists():
-                    current = (await argo.api.get(argo.path("mxjobs", job["metadata"]["name"]))).ok()
-                    assert current["status"]["state"] == "Running"
+                    await argo.until("mxjobs", lambda jobs: jobs[job["metadata"]["name"]]["status"]["state"] == "Running")
                     assert b"ended" not in said
                     await argo.until("workflows", lambda found: progress(found) == ["1/4"])
                     goes_on.touch()
