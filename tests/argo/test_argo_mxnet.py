@@ -71,6 +71,9 @@ async def test_the_log_and_the_progress_of_a_training_are_the_runners_while_it_t
     trains = f"print('Epoch[0] Train-accuracy=0.5', flush=True)\n{waits_for(goes_on)}"
     command = ["python", "-c", trains, "--num-epochs", "4"]
 
+    def is_running(found):
+        return [each["status"]["state"] for each in found.values()] == ["Running"]
+
     def progress(found):
         return [node.get("progress") for node in found[name]["status"]["nodes"].values() if node["type"] == "Pod"]
 
@@ -83,7 +86,7 @@ async def test_the_log_and_the_progress_of_a_training_are_the_runners_while_it_t
             async for chunk in log:
                 said += chunk
                 if b"begun\n" in said and not goes_on.exists():
-                    await argo.until("mxjobs", lambda jobs: jobs[job["metadata"]["name"]]["status"]["state"] == "Running")
+                    await argo.until("mxjobs", is_running)
                     assert b"ended" not in said
                     await argo.until("workflows", lambda found: progress(found) == ["1/4"])
                     goes_on.touch()
