@@ -25,12 +25,14 @@ class Metrics:
 
     Args:
         tags: Tags of the gauges: `dag_id` and `task_id`.
-        warn: Called with a text for each figure that is no number any more, or shows that the model doesn't learn.
+        warn: Called once with each text about a figure that is no number any more, or shows that the model doesn't
+            learn.
     """
 
     def __init__(self, tags: Mapping[str, str], warn: Callable[[str], None]) -> None:
         self._tags = dict(tags)
         self._warn = warn
+        self._warned: set[str] = set()
         self._log = TrainingLog()
         self._training: TrainingStatus | None = None
 
@@ -54,7 +56,9 @@ class Metrics:
         """Take the figures from a log line, if it reports any; send those of an epoch, once a line has them."""
         before = self._log.last
         for warning in self._log.new_warnings(line):
-            self._warn(warning)
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._warn(warning)
         last = self._log.last
         if last is None or last is before:
             return

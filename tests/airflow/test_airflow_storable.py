@@ -98,6 +98,7 @@ TRIES = settings(max_examples=drawn(400, 40), suppress_health_check=list(HealthC
     log=st.lists(LINES).map(b"\n".join),
 )
 @example("Succeeded", "", '{"loss": NaN}', b"Epoch[0] Train-accuracy=nan")
+@example("Failed", "", "", b"Epoch[1] Train-accuracy=nan\nEpoch[1] Train-accuracy=0.5\nEpoch[1] Train-accuracy=nan")
 @example("Failed", "its last lines: \0", r'"\u0000"', b"\0")
 @example("Failed", "x" * 10**6, "[" * 4000, b"x" * 10**6)
 def test_what_a_replica_writes_is_stored_as_event_result_and_metrics(stored, state, message, result, log):

@@ -134,7 +134,8 @@ async def test_tags_within_tags_in_a_parameter_stay_in_its_place(argo):
     name = await argo.submit(made)
     job = await argo.job(name)
     (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
-    assert len(messages_of((await argo.api.get(argo.path("workflows", name))).ok(), "train")) == 1
+    found = await argo.until("workflows", lambda found: "train" in str(found[name].get("status", {}).get("nodes")))
+    assert len(messages_of(found[name], "train")) == 1
     assert len(container["args"]) == len(layers)
     assert set(container["args"]) <= {payload, *layers}
 

@@ -88,9 +88,8 @@ async def test_a_choice_that_is_neither_ends_the_run_at_once_and_what_it_runs_wi
     del given["args"]
     name = await argo.submit(by_template("mxjob-train", **given))
     job = await argo.job(name)
-    shown = (await argo.api.get(argo.path("workflows", name))).ok()["metadata"]["annotations"]
     words = f"image i:1, command {json.dumps(COMMAND)}, args [], workers 1"
-    assert shown["workflows.argoproj.io/description"] == words
+    await argo.until("workflows", lambda found: description(found[name]) == words)
     got = await argo.command("get", name)
     assert [line.split() for line in got.splitlines() if line.strip().startswith("worker")] == [
         ["worker:", "4"],
@@ -98,5 +97,9 @@ async def test_a_choice_that_is_neither_ends_the_run_at_once_and_what_it_runs_wi
     ]
     await argo.end(job)
     await argo.finished(name)
-    shown = (await argo.api.get(argo.path("workflows", long))).ok()["metadata"]["annotations"]
-    assert shown["workflows.argoproj.io/description"].endswith(f"""args ["{"x" * 998}, workers 1""")
+    cut = f"""args ["{"x" * 998}, workers 1"""
+    await argo.until("workflows", lambda found: description(found[long]).endswith(cut))
+
+
+def description(workflow):
+    return workflow["metadata"].get("annotations", {}).get("workflows.argoproj.io/description", "")

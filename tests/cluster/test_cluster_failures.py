@@ -77,11 +77,7 @@ async def seen(world):
     jobs, pods, services, events = [
         (await world.api.get(world.path(path))).ok()["items"] for path in (JOBS, PODS, SERVICES, EVENTS)
     ]
-    told = {
-        event["involvedObject"]["name"]: event["message"]
-        for event in events
-        if event["reason"] in {"MXJobRestarting", "MXJobFailed"}
-    }
+    told = {event["involvedObject"]["name"]: event["message"] for event in events if is_end(event)}
     found = {}
     for each in jobs:
         name, status = each["metadata"]["name"], each["status"]
@@ -98,6 +94,10 @@ async def seen(world):
 
 def of_job(name, objects):
     return [each for each in objects if each["metadata"]["ownerReferences"][0]["name"] == name]
+
+
+def is_end(event):
+    return event["reason"] in {"MXJobRestarting", "MXJobFailed"}
 
 
 def is_over(job):
@@ -117,6 +117,7 @@ async def test_a_job_ends_as_the_tables_say(world, api):
         await world.eventually(PODS, lambda pods: len(pods) == left and not any(map(is_on_its_way, pods.values())))
         services = sum(len(expected(name)["services"]) for name in ROWS)
         await world.eventually(SERVICES, lambda found: len(found) == services)
+        await world.eventually(EVENTS, lambda events: sum(map(is_end, events.values())) >= len(ROWS))
         found = await seen(world)
     wrong = {name: (found[name], told) for name in ROWS if found[name] != (told := expected(name))}
     assert wrong == {}

@@ -105,7 +105,7 @@ def test_describe_says_what_a_replica_waits_for(cluster):
     manifest = worker_job("jobs-unknown-image", "pass")
     manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "nobody/knows:1"
     cluster.create(manifest)
-    cluster.wait_until("pod", "jobs-unknown-image-worker-0", lambda pod: waiting(pod).get("reason"))
+    cluster.wait_until("pod", "jobs-unknown-image-worker-0", lambda pod: "nobody/knows:1" in str(waiting(pod)))
 
     (row,) = (line for line in cluster.mxjob("describe", "jobs-unknown-image").stdout.splitlines() if "Pending" in line)
 

@@ -3,6 +3,7 @@
 import pytest
 from cluster_fixtures import DIGITS_IMAGE
 from kubeflow_sdk import life_of_a_job
+from waiting import eventually
 
 NAMESPACE = "kubeflow-sdk"
 POD_NAMES = ["sdk-scheduler-0", "sdk-server-0", "sdk-worker-0", "sdk-worker-1"]
@@ -29,4 +30,4 @@ def test_the_sdk_follows_a_training_from_its_creation_to_its_deletion(local_clus
     assert "Validation-accuracy=" in seen["followed"]["sdk-worker-0"]
     assert seen["labels"] == {"team": "vision"}
     local_cluster.wait_until("mxjob", "sdk", lambda job: job is None, NAMESPACE)
-    assert local_cluster.find("pods", NAMESPACE) == []
+    eventually(lambda: local_cluster.find("pods", NAMESPACE) == [])

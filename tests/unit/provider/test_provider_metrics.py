@@ -31,12 +31,14 @@ def read(warnings, *lines):
 
 @pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "1e400", "1e20"])
 def test_a_figure_that_diverges_is_null_from_then_on_and_told_once(gauges, warnings, value):
-    lines = [f"Epoch[{epoch}] loss={value}" for epoch in (3, 4, 5)]
+    lines = [
+        f"Epoch[{epoch}] loss={each}" for epoch, each in ((3, value), (3, 0.5), (3, value), (4, value), (5, value))
+    ]
     metrics = read(warnings, "Epoch[2] loss=0.5", *lines, "Epoch[6] acc=0.1")
     assert metrics.history() == {"loss": [[2, 0.5], [3, None], [4, None], [5, None]], "accuracy": [[6, 0.1]]}
     assert warnings == [f"loss is {float(value)} in epoch 3: the training has diverged."]
     assert all(math.isfinite(sent) for _, sent in gauges)
-    assert [sent for name, sent in gauges if name == "mxnet_job.epoch"] == [2, 3, 4, 5, 6]
+    assert [sent for name, sent in gauges if name == "mxnet_job.epoch"] == [2, 3, 3, 3, 4, 5, 6]
 
 
 def test_figures_within_epochs_are_sent_and_kept_where_no_line_is_about_a_whole_one(gauges, warnings):
