@@ -161,12 +161,6 @@ def test_an_end_from_outside_is_tried_again_whatever_the_exit_code(policy: str) 
         assert (status.state, status.restarts_count_towards_max) == ("Restarting", counted), end
 
 
-def test_under_never_an_end_from_outside_is_final() -> None:
-    job = job_of("Never").obj()
-    for end, (fields, _) in ENDS.items():
-        assert status_with(job, make_pod(job, "Worker").set(**fields)).state == "Failed", end
-
-
 @pytest.mark.parametrize("fields", [TAKEN, {"disruption": "EvictionByEvictionAPI", "removal_requested_at": NOW}])
 def test_a_program_that_failed_before_its_pod_was_taken_away_failed_by_itself(fields: dict[str, Any]) -> None:
     job = job_of("ExitCode").obj()
@@ -320,13 +314,6 @@ class TestTheFirstFailureOfAGangDecides:
         )
         assert self.status(taken, make_pod(self.job, "Worker", 1).failed(1, at=NOW)).state == "Failed"
 
-    def test_under_never_each_is_final(self) -> None:
-        job = make_mxjob().scheduler().worker(2).restart("Never").condition("Created").condition("Running").obj()
-        killed, then = make_pod(job, "Worker").failed(137), make_pod(job, "Worker", 1).failed(1, at=NOW + SECOND)
-        answer = plan(job, observe(job, make_pod(job, "Scheduler").running(), killed, then), NOW + 10 * SECOND)
-        assert answer.status is not None
-        assert answer.status.state == "Failed"
-
 
 class TestTheMessage:
     def of(self, policy: str = "Never", **fields: Any) -> str:
@@ -337,10 +324,6 @@ class TestTheMessage:
         message = self.of(phase="Failed", exit_code=143, disruption="EvictionByEvictionAPI", **TAKEN)
         assert "worker-0 was disrupted (EvictionByEvictionAPI) while the job ran" in message
         assert "it ended with exit code 143" in message
-
-    def test_says_why_the_kubelet_put_the_pod_out(self) -> None:
-        message = self.of(phase="Failed", exit_code=137, pod_reason="Evicted", pod_message="low on resource: memory")
-        assert "worker-0 exited with code 137 (Evicted: low on resource: memory)" in message
 
     def test_says_that_a_node_shut_down(self) -> None:
         text = "Pod was terminated in response to imminent node shutdown."
@@ -371,13 +354,6 @@ class TestTheMessage:
         message = self.of(phase="Failed", exit_code=128, reason="StartError", message=runtime)
         assert runtime in message
         assert "runPolicy.failFast: false" in message
-
-
-@pytest.mark.parametrize(("code", "state"), [(1, "Failed"), (137, "Restarting")])
-def test_the_exit_code_of_an_init_container_decides_as_the_programs_would(code: int, state: str) -> None:
-    job = job_of("ExitCode").obj()
-    worker = make_pod(job, "Worker").set(phase="Failed", exit_code=code, init_container="fetch", finished_at=NOW)
-    assert status_with(job, worker).state == state
 
 
 @pytest.mark.parametrize("phase", ["Running", "Failed", "Pending"])

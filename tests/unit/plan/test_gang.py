@@ -99,11 +99,6 @@ class TestWhichJobs:
         assert found is not None
         assert (found.minimum, found.queue) == (1, "fast")
 
-    def test_tuning_has_one(self) -> None:
-        found = gang(make_mxjob().replicas("TunerTracker", 1).replicas("TunerServer", 2).replicas("Tuner", 1))
-        assert found is not None
-        assert found.minimum == 4
-
 
 class TestWhatItAsksFor:
     def test_the_sum_of_what_its_pods_ask_for_however_they_write_it(self) -> None:
@@ -211,13 +206,6 @@ class TestWhatItSays:
         told = said(plan(job, observed(job, *pods, groups=(group(job),)), NOW))
         assert told.message.startswith(f"0 of 5 placed, missing 2 {GPU}: ")
 
-    def test_without_a_gang_what_has_a_node_counts(self) -> None:
-        job = created(workers=3)
-        pods = [pod.set(node_name="node") for pod in all_pods(job)[:4]]
-        pods.append(all_pods(job)[4].set(unschedulable=LACKS))
-        told = said(plan(job, Observed(tuple(pod.obj() for pod in pods), make_services(job)), NOW))
-        assert told.message.startswith(f"4 of 5 placed, missing 1 {GPU}: worker-2 can't be placed")
-
     def test_other_numbers_are_said_after_four_seconds_and_not_before(self) -> None:
         job = created(workers=3)
         pods = [pod.set(unschedulable=LACKS) for pod in all_pods(job)]
@@ -292,16 +280,3 @@ class TestWaitingTooLong:
         seen = observed(job, *pods, groups=(group(job),))
         early, late = plan(job, seen, NOW).status, plan(job, seen, NOW + MINUTE).status
         assert (early is None or early.restarts == 0) and late is not None and late.restarts == 1
-
-    def test_one_without_a_gang_scheduler_does_not(self) -> None:
-        job = created(workers=3)
-        pods = [pod.set(node_name="node", scheduled_at=NOW) for pod in all_pods(job)[:4]]
-        views = tuple(pod.obj() for pod in (*pods, all_pods(job)[4]))
-        answer = decided(job, Observed(views, make_services(job)), NOW + 10 * MINUTE, integrations=GANGS)
-        assert answer.status is None or answer.status.restarts == 0
-
-    def test_a_gang_with_its_minimum_of_pods_is_not_restarted(self) -> None:
-        job = created(workers=3, minAvailable=4)
-        pods = [pod.set(node_name="node", scheduled_at=NOW) for pod in all_pods(job)[:4]]
-        answer = plan(job, observed(job, *pods, all_pods(job)[4], groups=(group(job),)), NOW + 10 * MINUTE)
-        assert answer.status is None or answer.status.restarts == 0

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from builders import NOW, make_mxjob, make_pod, observe, plan, reads
 
-from mxnet_operator.plan import Effects, Observed, Policy
+from mxnet_operator.plan import Observed, Policy
 
 SECOND = timedelta(seconds=1)
 
@@ -42,10 +42,3 @@ def test_a_plan_names_the_job_with_its_defaults_as_it_was_started() -> None:
     assert decided is not None
     assert decided.spec.mx_replica_specs["Worker"].replicas == 3
     assert decided.spec.run_policy.restart_scope == "Job"
-
-
-def test_plans_that_ask_for_the_same_are_equal_and_others_are_not() -> None:
-    one, other = make_mxjob("a").gang().obj(), make_mxjob("b").gang().obj()
-    assert Effects(job=one) == Effects(job=other) == Effects()
-    assert Effects(requeue_after=SECOND) != Effects()
-    assert len({Effects(job=one), Effects()}) == 1

@@ -51,12 +51,6 @@ def failed_message(status: MXJobStatus | None) -> str:
 
 
 class TestWhatIsRetried:
-    @pytest.mark.parametrize("code", [1, 2, 126, 127, 128, 139, 3, 42, 255])
-    def test_a_permanent_exit_code_fails_the_job(self, code: int) -> None:
-        job = running().obj()
-        answer = plan(job, gang(job, make_pod(job, "Worker").failed(code)), NOW)
-        assert f"worker-0 exited with code {code}" in failed_message(answer.status)
-
     @pytest.mark.parametrize("code", [130, 134, 137, 138, 143])
     def test_a_retryable_exit_code_restarts_the_gang(self, code: int) -> None:
         job = running().obj()
@@ -74,53 +68,6 @@ class TestWhatIsRetried:
         job = running(exitCodes={"retryable": [3], "permanent": [143]}).obj()
         assert plan(job, gang(job, make_pod(job, "Worker").failed(3)), NOW).status.state == "Restarting"  # type: ignore[union-attr]
         failed_message(plan(job, gang(job, make_pod(job, "Worker").failed(143)), NOW).status)
-
-    @pytest.mark.parametrize(("listed", "state"), [([], "Failed"), ([137], "Restarting")])
-    def test_out_of_memory_is_permanent_unless_its_code_is_listed(self, listed: list[int], state: str) -> None:
-        job = running(exitCodes={"retryable": listed}).obj()
-        killed = make_pod(job, "Worker").failed(137).set(reason="OOMKilled")
-        status = plan(job, gang(job, killed), NOW).status
-        assert status is not None
-        assert status.state == state
-
-    @pytest.mark.parametrize("policy", ["OnFailure", "Always"])
-    def test_on_failure_retries_any_exit_code(self, policy: str) -> None:
-        job = running(policy).obj()
-        status = plan(job, gang(job, make_pod(job, "Server").failed(1)), NOW).status
-        assert status is not None
-        assert status.state == "Restarting"
-
-    def test_never_makes_any_failure_final_and_a_disruption_too(self) -> None:
-        job = running("Never").obj()
-        failed_message(plan(job, gang(job, make_pod(job, "Worker").failed(137)), NOW).status)
-        failed_message(plan(job, gang(job, make_pod(job, "Worker").running().deleting()), NOW).status)
-
-    def test_one_permanent_failure_among_retryable_ones_is_final(self) -> None:
-        job = running().obj()
-        failed = (make_pod(job, "Worker").failed(137), make_pod(job, "Worker", 1).failed(1))
-        assert "worker-1 exited with code 1" in failed_message(plan(job, gang(job, *failed), NOW).status)
-
-    @pytest.mark.parametrize(
-        ("reason", "counted"),
-        [
-            ("PreemptionByScheduler", 0),
-            ("DeletionByTaintManager", 0),
-            ("EvictionByEvictionAPI", 0),
-            ("DeletionByPodGC", 0),
-            ("TerminationByKubelet", 1),
-        ],
-    )
-    def test_a_disruption_does_not_count_but_node_pressure_does(self, reason: str, counted: int) -> None:
-        job = running().obj()
-        taken = make_pod(job, "Worker").set(phase="Failed", pod_reason="Evicted", disruption=reason)
-        status = torn_down(job, taken).status
-        assert (status.restarts, status.restarts_count_towards_max) == (1, counted)
-
-    def test_a_pod_deleted_by_hand_is_a_disruption(self) -> None:
-        job = running().obj()
-        status = plan(job, gang(job, without=("digits-worker-0",)), NOW).status
-        assert status is not None
-        assert (status.state, status.restarts_count_towards_max) == ("Restarting", 0)
 
 
 class TestTheGang:
@@ -162,19 +109,6 @@ class TestTheGang:
         assert grace["digits-server-0"] == grace["digits-scheduler-0"] == 1
         assert grace["digits-worker-0"] is None
 
-    def test_what_was_done_comes_again_with_the_gang(self) -> None:
-        """A worker that fails after the others have ended could not run without them."""
-        builder = make_mxjob().gang(servers=1, workers=2).restart("ExitCode")
-        job = builder.status(completedIndexes={"Worker": "1"}).condition("Created").condition("Running").obj()
-        assert torn_down(job, make_pod(job, "Worker").failed(137)).status.completed_indexes == {}
-
-    def test_it_runs_again_once_all_have_started(self) -> None:
-        job = running().obj()
-        job = torn_down(job, make_pod(job, "Worker").failed(137))
-        job = after(job, plan(job, gang(job, attempt=1), NOW + 60 * SECOND))
-        assert job.status.state == "Running"
-        assert [c.type for c in job.status.conditions] == ["Created", "Running"]
-
 
 class TestBackoffLimit:
     @pytest.mark.parametrize("limit", [0, 1, 3])
@@ -201,12 +135,6 @@ class TestBackOff:
             job = after(job, plan(job, gang(job, failed, attempt=attempt), NOW))
             assert least <= self.waits(job) <= least * 1.1
             assert plan(job, Observed((), make_services(job)), NOW).actions == ()
-
-    def test_a_first_disruption_waits_for_nothing(self) -> None:
-        job = running().obj()
-        job = after(job, plan(job, gang(job, without=("digits-worker-0",)), NOW))
-        assert self.waits(job) == 0
-        assert len(plan(job, Observed((), make_services(job)), NOW).actions) == 4
 
     @pytest.mark.parametrize(("failures", "least"), [(1, 10), (2, 20)])
     def test_once_failures_count_it_goes_by_their_number_alone(self, failures: int, least: int) -> None:

@@ -25,14 +25,6 @@ def with_suspend(job: MXJob, suspend: bool) -> MXJob:
 
 
 class TestSuspend:
-    def test_a_job_suspended_from_the_start_makes_nothing_and_has_no_start_time(self) -> None:
-        job = make_mxjob().gang().run_policy(suspend=True).obj()
-        answer = plan(job, Observed(), NOW)
-        job = after(job, answer)
-        assert answer.actions == ()
-        assert (job.status.state, job.status.start_time, job.status.restarts) == ("Suspended", None, 0)
-        assert plan(job, Observed(), NOW + SECOND) == Effects()
-
     def test_a_running_job_gives_up_its_pods_first_and_says_suspended_when_they_are_gone(self) -> None:
         job = with_suspend(make_mxjob().worker(2).condition("Created").condition("Running").obj(), True)
         pods = tuple(make_pod(job, "Worker", index).running().obj() for index in (0, 1))
