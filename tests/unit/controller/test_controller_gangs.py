@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 from builders import make_mxjob
-from controller_fixtures import JOBS, PODS, gang, submitted, world
+from controller_fixtures import JOBS, PODS, gang, world
 from waiting import MOMENT, until
 
 from mxnet_operator.api import names
@@ -317,15 +317,6 @@ async def test_one_whose_groups_may_not_be_listed_does_not_keep_the_next_one_fro
         await w.submit(gang())
         await w.pods(5)
         assert "digits" in await w.names(LEASES_PATH)
-
-
-async def test_a_lone_worker_has_no_group(tmp_path, served):
-    async with world(tmp_path, start=False) as w:
-        await w.start(integrations=[Gangs((stand_in(),))], discovery_interval=0.02)
-        await w.submit(submitted(make_mxjob("lone").worker(1)))
-        await w.pods(1)
-        assert "lone" not in await w.names(LEASES_PATH)
-        (await w.api.delete(f"{JOBS}/lone")).ok()
 
 
 async def test_the_group_of_a_waiting_gang_is_replaced_though_its_pods_hold_it_and_the_pods_stay(tmp_path, served):

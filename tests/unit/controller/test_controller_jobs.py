@@ -57,18 +57,6 @@ async def test_a_failing_worker_fails_the_job_with_its_words_and_what_runs_is_st
         assert "digits-server-1" not in await w.names(PODS)
 
 
-async def test_a_deleted_job_takes_its_children_along_and_they_do_not_come_back(tmp_path):
-    async with world(tmp_path) as w:
-        await w.submit(gang())
-        await w.pods(5)
-        await w.state("digits", "Created")
-        (await w.api.delete(f"{JOBS}/digits", {"propagationPolicy": "Background"})).ok()
-        await w.pods(0)
-        await w.submit(gang("next"))
-        await w.state("next", "Created")
-        assert all(name.startswith("next-") for name in await w.pods(5))
-
-
 async def test_a_pod_of_somebody_else_under_our_name_is_left_alone_and_told_of(tmp_path):
     async with world(tmp_path, start=False) as w:
         squatter = {"metadata": {"name": "digits-worker-0"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -130,16 +118,6 @@ async def test_what_the_server_warns_of_becomes_an_event(tmp_path):
         await w.submit(submitted(make_mxjob("odd").worker(2).template(names.WORKER, bogus=1)))
         assert "bogus" in (await w.event("ServerWarning"))["message"]
         await w.pods(2)
-
-
-async def test_a_controller_of_one_namespace_leaves_the_others_alone(tmp_path):
-    async with world(tmp_path, start=False) as w:
-        (await w.api.post("/api/v1/namespaces", {"metadata": {"name": "mine"}})).ok()
-        await w.submit(gang("theirs"))
-        await w.submit(gang("ours") | {"metadata": {"name": "ours"}}, JOBS.replace("default", "mine"))
-        await w.start(namespaces=["mine"])
-        await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 5)
-        assert await w.names(PODS) == []
 
 
 async def test_an_event_that_changes_nothing_a_decision_rests_on_enqueues_no_job(tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Leases of jobs as a controller measures them: on its own clock, and only while it hears the API server."""
 
-import asyncio
-
 import msgspec
 import pytest
 from builders import make_mxjob
@@ -114,28 +112,6 @@ async def test_a_job_that_is_to_be_suspended_says_for_whose_sake(tmp_path):
         assert job["metadata"]["annotations"][names.SUSPENDED_BY_AIRFLOW_ANNOTATION] == "true"
         await w.pods(0)
         await w.event("LeaseExpired")
-
-
-async def test_a_job_that_is_renewed_goes_on(tmp_path):
-    async with world(tmp_path) as w:
-        await w.submit(leased("kept", **{names.LEASE_DURATION_ANNOTATION: "2"}))
-        await w.submit(leased("left"))
-        renewing = asyncio.create_task(_renew(w, "kept"))
-        try:
-            await w.eventually(JOBS, lambda jobs: "left" not in jobs)
-            assert await w.names(JOBS) == ["kept"]
-        finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
-
-
-async def _renew(w, name):
-    number = 0
-    while True:
-        number += 1
-        renewal = {"metadata": {"annotations": {names.LEASE_RENEW_TIME_ANNOTATION: str(number)}}}
-        (await w.api.merge(w.path(f"{JOBS}/{name}"), renewal)).ok()
-        await asyncio.sleep(0.2)
 
 
 @pytest.mark.parametrize("end", [DeleteJob, SuspendJob])

@@ -8,12 +8,11 @@ import msgspec
 import pytest
 from builders import make_mxjob
 
-from mxnet_operator.api.status_size import LONGEST_MESSAGE, shortened
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.log_format import JsonFormatter, TextFormatter
 from mxnet_operator.controller.merge_patch import merge_patch
-from mxnet_operator.controller.projection import project_job, project_pod, project_service
+from mxnet_operator.controller.projection import project_pod, project_service
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import WriteFencedError
 from mxnet_operator.kube.resources import PODS
@@ -72,19 +71,6 @@ def test_a_pod_is_projected_to_what_plans_read():
     )
 
 
-def test_a_pod_that_waits_says_why():
-    waiting = {"name": "mxnet", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
-    view = project_pod(raw(pod(phase="Pending", containerStatuses=[waiting]))).view
-    assert (view.waiting_reason, view.waiting_message) == ("ErrImagePull", "no such image")
-    assert (view.exit_code, view.started_at) == (None, None)
-
-
-def test_a_new_pod_and_one_of_training_operator_are_read_with_defaults():
-    labels = {key: value for key, value in LABELS.items() if "attempt" not in key}
-    view = project_pod(raw(pod(labels=labels))).view
-    assert (view.attempt, view.phase, view.deleting) == (0, "Pending", False)
-
-
 @pytest.mark.parametrize(
     "stranger",
     [
@@ -108,12 +94,6 @@ def test_a_service_is_projected_with_its_owner():
         ServiceView(name="s", uid="u", owner_uid="job-uid", deleting=True),
     )
     assert project_service(raw({"metadata": {"name": "s"}})) is None
-
-
-def test_a_job_is_kept_as_its_json():
-    body = raw({"metadata": {"name": "digits", "namespace": "ns"}, "spec": {"anything": [1]}})
-    record = project_job(body)
-    assert (record.key, json.loads(record.raw)) == ("ns/digits", json.loads(bytes(body)))
 
 
 @pytest.mark.parametrize(
@@ -151,14 +131,6 @@ def test_a_status_object_and_an_opaque_version_are_waited_for_by_nobody():
     writes.record("a", PODS, "")
     writes.record("a", PODS, "opaque")
     assert writes.unseen("a") == ""
-
-
-def test_a_long_message_keeps_its_beginning_and_its_last_lines():
-    cut = shortened("what happened" + "x" * 5000 + "the last line")
-    assert len(cut) <= LONGEST_MESSAGE
-    assert cut.startswith("what happened")
-    assert cut.endswith("the last line")
-    assert shortened("short") == "short"
 
 
 def record(**extra):

@@ -9,7 +9,7 @@ import itertools
 import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted, world
-from waiting import MOMENT, until
+from waiting import MOMENT
 
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.api.queue_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
@@ -162,15 +162,6 @@ async def test_a_queue_that_is_named_anew_and_a_class_that_comes_are_followed(tm
         await kueue.workload(lambda each: each["spec"]["queueName"] == "b")
 
 
-async def test_without_kueue_the_job_runs_and_is_warned(tmp_path):
-    async with world(tmp_path, start=False) as w:
-        await w.start(**QUICK)
-        await w.submit(job())
-        await w.pods(2)
-        await w.event("KueueNotInstalled", says="The queue a is ignored")
-        await admitted(w, "outside of any quota")
-
-
 async def test_kueue_that_goes_is_believed_to_be_gone_at_the_second_answer_and_noticed_when_it_comes(
     tmp_path, monkeypatch
 ):
@@ -241,20 +232,3 @@ async def test_a_flavor_that_comes_late_lets_the_pods_go(tmp_path, monkeypatch):
         await kueue.has_a_flavor()
         (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"look": "again"}}})).ok()
         await w.pods(2)
-
-
-async def test_a_user_who_suspends_a_job_takes_it_from_its_queue(tmp_path):
-    async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
-        kueue = Kueue(w)
-        await kueue.has_a_flavor()
-        await w.start(**QUICK)
-        await w.submit(job())
-        await kueue.admits()
-        await w.pods(2)
-        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
-        await w.pods(0)
-        await w.eventually(kueue.workloads, lambda found: not found)
-        async with asyncio.timeout(MOMENT):
-            await until(lambda: ("DELETE", kueue.workloads) in {(m, p.rsplit("/", 1)[0]) for m, p in w.writes})
-        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": False}}})).ok()
-        await kueue.workload()

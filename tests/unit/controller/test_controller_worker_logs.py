@@ -278,13 +278,6 @@ async def test_of_a_stalled_gang_every_workers_place_is_known(looker):
     assert looker.training.stalled == ()
 
 
-async def test_a_worker_on_a_dead_node_hides_no_stall_of_the_others(looker):
-    looker.server.lines["digits-worker-1"] = ApiUnavailable("no route to host")
-    await looker.look()
-    words = await looker.look(after=LOOK_EVERY)
-    assert words.endswith("worker-0 waits in MXNet's wait_to_read at train.py:11, but not worker-1 (uneven batches?)")
-
-
 async def test_a_worker_that_is_being_deleted_stands_nowhere(looker):
     await looker.look(deleting=(0,))
     assert await looker.look(after=LOOK_EVERY, deleting=(0,)) == "stalled for 5m1s: worker-1 stands at train.py:16"
