@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -367,29 +367,11 @@ class TestManifest:
         assert "toJson(wrong == `` ? sprig.fromJson(given) : wrong)" in container["args"]
         assert container["env"] == [{"name": "LR", "value": as_json("inputs.parameters[`learning-rate`]")}]
 
-    def test_text_is_joined_within_the_expression(self) -> None:
-        inputs = [Parameter(name="lr")]
-        spec = MXJobSpec(image="a", command=COMMAND, args=["--lr=" + text("lr") + ' "quoted"'])
-        made = step(inputs=inputs, spec=spec)._build_manifest()
-        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\""))), "")' in made
-
     def test_what_the_kubelet_would_take_for_a_variable_of_argos_pod_stands_there_as_an_escape(self) -> None:
         spec = MXJobSpec(image="a", command=["sh", "-c", "echo $$ $(ARGO_POD_NAME) é"])
         made = step(spec=spec)._build_manifest()
         assert r'"echo \u0024\u0024 \u0024(ARGO_POD_NAME) é"' in made
         assert "$" not in made
-
-    def test_a_whole_manifest_of_any_shape_may_be_given(self) -> None:
-        manifest = {"metadata": {"labels": {"team": "a"}}, **MANIFEST}
-        made = manifest_of(MXJobStep(name="lone", manifest=manifest))
-        assert made["metadata"]["labels"]["team"] == "a"
-        assert list(made["spec"]["mxReplicaSpecs"]) == ["Worker"]
-        assert MANIFEST["spec"].keys() == {"jobMode", "mxReplicaSpecs"}
-
-    def test_without_servers_there_is_no_scheduler(self) -> None:
-        assert list(
-            manifest_of(step(spec=MXJobSpec(image="a", command=COMMAND, servers=0)))["spec"]["mxReplicaSpecs"]
-        ) == ["Worker"]
 
     def test_a_killed_poller_is_restarted_in_its_pod_on_request(self) -> None:
         patch = json.loads(str(step(restart_killed_poller=True).pod_spec_patch))
@@ -434,16 +416,6 @@ class TestRefusals:
         with pytest.raises(ValueError, match=rf"metadata\.{field}: leave it out"):
             MXJobStep(name="train", manifest={"metadata": {field: "x"}, **MANIFEST})
 
-    def test_a_manifest_with_what_json_cannot_say_is_refused_by_its_path(self) -> None:
-        with pytest.raises(ValueError, match=r"^train: metadata\.annotations\.day: .* is a date, .*kubectl does$"):
-            MXJobStep(name="train", manifest={"metadata": {"annotations": {"day": date(2020, 1, 1)}}, **MANIFEST})
-
-    def test_what_the_api_server_would_refuse_is_refused_here_in_its_words(self) -> None:
-        with pytest.raises(ValueError, match=r"spec\.runPolicy\.cleanPodPolicy"):
-            with_policy(cleanPodPolicy="Sometimes")
-        with pytest.raises(ValueError, match=r"spec\.runPolicy\.backofLimit.*backoffLimit"):
-            with_policy(backofLimit=3)
-
     @pytest.mark.parametrize("suspend", [True, False])
     def test_a_manifest_leaves_suspension_to_others(self, suspend: bool) -> None:
         with pytest.raises(ValueError, match=r"runPolicy\.suspend: leave it out"):
@@ -458,10 +430,6 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"give the exit handler to mine itself, delete_jobs_on_exit\(template\)"):
             delete_jobs_on_exit(referring)
         assert not referring.templates
-
-    def test_a_queue_is_no_suspension(self) -> None:
-        made = step(spec=MXJobSpec(image="a", command=COMMAND, queue_name="gpus"))
-        assert manifest_of(made)["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
 
     def test_a_job_that_could_be_gone_before_the_step_looks_is_refused(self) -> None:
         with pytest.raises(ValueError, match="300 at least"):
@@ -652,27 +620,16 @@ class TestArguments:
             step(spec=spec, inputs=given)
 
     @pytest.mark.parametrize("model", [Parameter, models.Parameter])
-    def test_pipelines_keep_an_inputs_value(self, model: Any) -> None:
-        inputs = [Parameter(name="lr"), model(name="epochs", value="3")]
-        spec = MXJobSpec(image="a", command=COMMAND, env={"LR": text("lr"), "EPOCHS": text("epochs")})
-        both = step(name="a", spec=spec, inputs=inputs), step(name="b", spec=spec, inputs=inputs)
-        for dag in (
-            sweep("search", both[0], by="x", trial_inputs=["lr"]),
-            tune_then_train("both", *both, tuned_input="lr"),
-        ):
-            built = dag._build_template().inputs
-            assert built is not None
-            assert {each.name: each.default for each in built.parameters or []}["epochs"] == "3"
-
-    @pytest.mark.parametrize("model", [Parameter, models.Parameter])
     def test_pipelines_keep_all_that_an_input_says(self, model: Any) -> None:
         key = models.ConfigMapKeySelector(name="c", key="k")
         given = [
             model(name="lr"),
             model(name="optimizer", default="sgd", enum=["sgd", "adam"], description="which"),
             model(name="image", value_from=ValueFrom(config_map_key_ref=key)),
+            model(name="epochs", value="3"),
         ]
-        spec = MXJobSpec(image=text("image"), command=COMMAND, env={"LR": text("lr"), "OPT": text("optimizer")})
+        used = {"LR": text("lr"), "OPT": text("optimizer"), "EPOCHS": text("epochs")}
+        spec = MXJobSpec(image=text("image"), command=COMMAND, env=used)
         both = step(name="a", spec=spec, inputs=given), step(name="b", spec=spec, inputs=given)
         for dag in (
             sweep("search", both[0], by="x", trial_inputs=["lr"]),
@@ -684,6 +641,7 @@ class TestArguments:
             optimizer = found["optimizer"]
             assert (optimizer.default, optimizer.enum, optimizer.description) == ("sgd", ["sgd", "adam"], "which")
             assert found["image"].value_from == ValueFrom(config_map_key_ref=key)
+            assert found["epochs"].default == "3"
 
     @pytest.mark.parametrize(
         "outputs",
@@ -712,10 +670,6 @@ class TestArguments:
             for make in (step, lambda **fields: MXJobRunner(name="train", image="i", spec=step().spec, **fields)):
                 with pytest.raises(ValueError, match=r"train: artifact log: .*ExistingVolume\(claim_name="):
                     make(**{field: given})
-
-    def test_an_output_in_a_model_may_have_no_name_of_ours(self) -> None:
-        with pytest.raises(ValueError, match="output result: the step has one of that name already"):
-            step(outputs=models.Outputs(parameters=[models.Parameter(name="result")]))
 
     def test_what_is_said_of_a_step_later_holds_for_its_job(self) -> None:
         made = step()

@@ -79,13 +79,6 @@ def test_a_stream_may_break_again_before_it_brings_anything_new():
     assert take(cursor, stamped(f"{T}1Z a", f"{T}1Z b", f"{T}1Z c")) == ["c"]
 
 
-def test_fractions_of_different_length_compare_as_numbers():
-    cursor = LogCursor()
-    take(cursor, stamped(f"{T}1.5Z a"))
-    cursor.reconnect()
-    assert take(cursor, stamped(f"{T}1.5Z a", f"{T}1.51Z b")) == ["b"]
-
-
 class ScriptedLog:
     """A log whose streams are given beforehand: lists of chunks, where an exception breaks the stream."""
 
@@ -147,13 +140,6 @@ async def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through
     assert log.shown == ["a", "b", "c", "d"]
     assert log.asked == [None, f"{T}1Z", f"{T}2Z"]
     assert log.warnings == []
-
-
-async def test_a_stream_that_breaks_after_the_end_is_read_again(monkeypatch):
-    log = ScriptedLog([f"{T}1Z a\n".encode(), ApiUnavailable("reset")], [f"{T}1Z a\n{T}2Z b".encode()])
-    log.ended = lambda: True
-    assert (await log.follow(monkeypatch)).is_complete
-    assert log.shown == ["a", "b"]
 
 
 async def test_a_log_that_cannot_be_read_is_tried_again_and_said_so_once(monkeypatch):

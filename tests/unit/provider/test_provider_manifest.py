@@ -1,7 +1,6 @@
 """From a DAG author's manifest or arguments to an MXJob."""
 
 import sys
-from datetime import date
 from types import SimpleNamespace
 
 import pytest
@@ -38,11 +37,6 @@ def test_a_given_dict_is_not_changed():
     assert given == {"metadata": {"labels": {"a": "b"}}}
 
 
-@pytest.mark.parametrize("text", ["kind: MXJob\n", '{"kind": "MXJob"}', "---\nkind: MXJob\n---\n"])
-def test_one_document_of_yaml_or_json_is_read(text):
-    assert manifest.parse(text) == {"kind": "MXJob"}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -64,22 +58,6 @@ def test_text_that_is_no_manifest_is_refused(text, message):
 def test_whatever_can_be_no_manifest_is_refused_in_one_line(case):
     with pytest.raises(MXNetManifestError, match=r"^The manifest can't be read: [^\n]+$"):
         manifest.parse(REFUSED[case][0])
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"metadata": {"name": date(2020, 1, 1)}}, r"metadata\.name: .* is a date, which JSON can't say"),
-        ({"spec": {"x": {1, 2}}}, r"spec\.x: .* is a set"),
-    ],
-)
-def test_a_dict_with_what_json_cannot_say_is_refused_by_its_path(given, message):
-    with pytest.raises(MXNetManifestError, match=message):
-        manifest.parse(given)
-
-
-def test_a_date_is_read_as_kubectl_reads_it():
-    assert manifest.parse("metadata: {name: 2020-01-01}") == {"metadata": {"name": "2020-01-01"}}
 
 
 @pytest.mark.parametrize("job", [{}, {"spec": None}, {"spec": {"mxReplicaSpecs": []}}, {"spec": []}])
@@ -114,23 +92,6 @@ def test_a_v1_manifest_stays_as_it_is():
     assert manifest.as_v1(job, print) is job
 
 
-def test_a_manifest_of_an_older_format_needs_no_name_either():
-    given = manifest.parse(SEED_004_DIST)
-    del given["metadata"]
-    assert "Worker" in manifest.as_v1(given, print)["spec"]["mxReplicaSpecs"]
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [("mxReplicaType", "WROKER", "mxReplicaType"), ("repliacs", 2, "repliacs"), ("template", None, "template")],
-)
-def test_a_mistake_in_an_older_format_is_told_in_its_own_words(field, value, said):
-    given = manifest.parse(SEED_004_DIST)
-    given["spec"]["replicaSpecs"][2][field] = value
-    with pytest.raises(MXNetManifestError, match=rf"spec\.replicaSpecs\[2\].*{said}"):
-        manifest.as_v1(given, print)
-
-
 @pytest.mark.parametrize("given", [{"kind": "MXJob"}, {"spec": 1}, {"apiVersion": "v1", "kind": "Pod", "spec": {}}])
 def test_what_is_no_job_is_refused(given):
     with pytest.raises(MXNetManifestError, match="invalid"):
@@ -144,13 +105,6 @@ def test_what_a_manifest_of_an_older_format_loses_or_gains_is_told():
     assert "spec.mxReplicaSpecs: was the list spec.replicaSpecs" in told
 
 
-def test_a_limit_that_kueue_would_ignore_is_a_mistake():
-    job = built()
-    job["metadata"] |= {"name": "queued", "labels": {"kueue.x-k8s.io/max-exec-time-seconds": "0"}}
-    (mistake,) = manifest.mistakes(job)
-    assert "kueue.x-k8s.io/max-exec-time-seconds must be a whole number of seconds from 1" in mistake
-
-
 def test_fields_that_this_release_does_not_know_are_named_and_taken_on_request():
     job = built()
     job["metadata"]["name"] = "newer"
@@ -158,20 +112,6 @@ def test_fields_that_this_release_does_not_know_are_named_and_taken_on_request()
     (mistake,) = manifest.mistakes(job)
     assert "did you mean nodeSelector?" in mistake
     assert manifest.mistakes(job, allow_unknown=True) == []
-
-
-@pytest.mark.parametrize(
-    ("header", "words"),
-    [
-        (("v1", "Pod"), "this is a Pod; expected an MXJob"),
-        (("sparkoperator.k8s.io/v1beta2", "SparkApplication"), "this is a SparkApplication; expected an MXJob"),
-        (("kubeflow.org/v1", "MxJob"), "did you mean MXJob?"),
-    ],
-)
-def test_a_manifest_of_another_kind_is_said_to_be_one_and_nothing_else(header, words):
-    version, kind = header
-    given = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}}
-    assert manifest.mistakes(given) == [f'kind: Unsupported value: "{kind}": {words}']
 
 
 def test_openlineage_s_parent_run_is_a_variable_of_the_pods_unless_it_is_off_or_the_author_gives_one(monkeypatch):

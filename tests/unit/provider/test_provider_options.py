@@ -186,11 +186,6 @@ def test_what_is_no_callback_is_refused():
         MXNetJobOperator(task_id="train", image="a", callbacks=[5])
 
 
-def test_text_for_a_time_is_refused():
-    with pytest.raises(ValueError, match="poll_interval must be a number of seconds, or a timedelta, not '10s'"):
-        MXNetJobOperator(task_id="train", image="a", poll_interval="10s")
-
-
 def test_templates_are_looked_at_when_they_are_filled_in():
     operator = MXNetJobOperator(task_id="train", image="{{ params.i }}", command="{{ params.c }}", workers="{{ 4 }}")
     operator.image, operator.command, operator.workers = "a", ["python"], "4"
