@@ -59,10 +59,3 @@ def test_what_can_be_known_to_hang_says_so_and_ends(local_cluster, tmp_path):
     assert failed == f"mxjob shells is failed because it made no progress for 75 s: {said}"
     assert warnings(local_cluster, "shells", "ServersExited") == [said]
     eventually(lambda: local_cluster.processes_of("shells") == {})
-
-
-def test_a_smoke_test_whose_every_replica_exits_at_once_succeeds(local_cluster):
-    local_cluster.create(gang_job("smoke", BASE_IMAGE, ["true"]))
-    done = local_cluster.wait_for("smoke", "Succeeded")
-    assert terminal_message(done) == "MXJob smoke is successfully completed."
-    assert condition(done, "ServersExited") is None
