@@ -87,7 +87,7 @@ def job(state, message, result):
     return {"metadata": metadata, "status": {"conditions": [condition], "result": result}}
 
 
-TRIES = settings(max_examples=drawn(400, 40), suppress_health_check=list(HealthCheck), print_blob=True)
+TRIES = settings(max_examples=drawn(200, 40), suppress_health_check=list(HealthCheck), print_blob=True)
 
 
 @TRIES

@@ -76,6 +76,7 @@ async def test_get_pods_says_what_containers_do(api, kubectl):
     assert row.split()[5:7] == ["127.77.0.9", "n1"]
 
 
+@pytest.mark.exhaustive
 async def test_get_services_nodes_namespaces_and_definitions(api, kubectl):
     service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 9091}]}}
     (await api.post(SERVICES.format("default"), service)).ok()
@@ -226,6 +227,7 @@ async def test_wait_for_a_state(api, kubectl):
         assert await gone.wait() == 0
 
 
+@pytest.mark.exhaustive
 async def test_describe_shows_the_events(api, kubectl):
     job = (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
     made = (await api.post(PODS.format("default"), pod("p1"))).ok()
@@ -262,6 +264,7 @@ async def test_label_annotate_patch_and_replace(kubectl):
     assert "numbers of replicas can be changed only while runPolicy.suspend is true" in more
 
 
+@pytest.mark.exhaustive
 async def test_explain_reads_the_schema(kubectl):
     assert "backoffLimit" in await kubectl.ok("explain", "mxjob.spec.runPolicy")
     assert "MXJobStatus is the observed state of an MXJob." in await kubectl.ok("explain", "mxjob.status")
@@ -270,6 +273,7 @@ async def test_explain_reads_the_schema(kubectl):
     assert "restartPolicy" in await kubectl.ok("explain", "pod.spec")
 
 
+@pytest.mark.exhaustive
 async def test_discovery_and_version(kubectl):
     resources = await kubectl.ok("api-resources", "-o", "name")
     assert {"mxjobs.kubeflow.org", "pods", "events", "leases.coordination.k8s.io"} <= set(resources.split())
@@ -304,6 +308,7 @@ async def test_config_maps_of_a_manifest(api, kubectl):
     assert (await api.get(f"{CONFIG_MAPS.format('default')}/c")).ok()["data"] == {"a": "1", "b": "2"}
 
 
+@pytest.mark.exhaustive
 async def test_secrets_of_the_command_line(api, kubectl):
     await kubectl.ok("create", "secret", "generic", "s3", "--from-literal=key=me")
     registry = ("--docker-server=registry.example", "--docker-username=me", "--docker-password=secret")
@@ -315,6 +320,7 @@ async def test_secrets_of_the_command_line(api, kubectl):
     assert "key:  2 bytes" in described
 
 
+@pytest.mark.exhaustive
 async def test_what_kubectl_creates_by_words(api, kubectl):
     """It sends these as protobuf."""
     await kubectl.ok("create", "namespace", "team")
@@ -327,6 +333,7 @@ async def test_what_kubectl_creates_by_words(api, kubectl):
     assert "accepted media types include: application/json" in said
 
 
+@pytest.mark.exhaustive
 async def test_claims_are_listed_as_kubectl_shows_them(api, kubectl):
     await kubectl.ok("apply", "-f", "-", stdin=volume_claim("data", accessModes=["ReadWriteOnce", "ReadOnlyMany"]))
     assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[:2] == ["data", "Pending"]

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from fresh_seeds import drawn
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from unreadable_manifests import HEADER, REFUSED
@@ -137,7 +138,7 @@ def test_json_may_have_space_before_and_after_a_colon(space: str) -> None:
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=drawn(300, 60))
 @given(st.text(st.sampled_from("ab:-?[]{},&*!|>'\"%@`#~<= \n\t\\0123.x_")) | st.text())
 def test_any_text_is_read_as_json_values_or_refused(text: str) -> None:
     try:

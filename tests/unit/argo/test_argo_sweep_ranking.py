@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from argo_expressions import Expressions
+from fresh_seeds import drawn
 from hera.workflows import Parameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,7 +62,7 @@ printed = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=drawn(400, 60))
 @given(
     texts=st.lists(printed, max_size=6),
     metric=keys,

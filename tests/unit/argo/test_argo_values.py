@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from argo_expressions import Expressions
+from fresh_seeds import drawn
 from hera.expr import g
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -26,7 +27,7 @@ texts = st.text(st.sampled_from(SPECIAL) | st.characters(exclude_categories=["Cs
 
 
 @pytest.mark.programs("argo-evaluate")
-@settings(max_examples=200)
+@settings(max_examples=drawn(200, 40))
 @given(given_text=texts, around=texts.filter(lambda each: "{{" not in each))
 @example(given_text=SPECIAL, around=SPECIAL)
 @example(given_text="}}", around="{}}}")

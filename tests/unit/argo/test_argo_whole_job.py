@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from argo_expressions import Expressions
+from fresh_seeds import drawn
 from hera.workflows import Parameter
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -114,7 +115,7 @@ class TestEvaluated:
         max_leaves=12,
     )
 
-    @settings(max_examples=150)
+    @settings(max_examples=drawn(150, 30))
     @given(text=json_values.map(json.dumps) | st.text(max_size=30))
     @example(text=json.dumps({"metadata": {"name": SPECIAL, "labels": {SPECIAL: SPECIAL}}, "spec": {"a": SPECIAL}}))
     def test_whatever_is_given_each_tag_is_one_json_value(self, argo: Expressions, text: str) -> None:

@@ -89,11 +89,12 @@ def test_one_that_waits_in_mxnet_says_in_what(folder: Path) -> None:
         pytest.param(
             "import os, time\nend = time.time() + 3\nwhile time.time() < end: os.system('sum /bin/* >&2')",
             id="its children compute one by one",
+            marks=pytest.mark.exhaustive,
         ),
-        pytest.param(ASSEMBLES, id="waits for the gang"),
+        pytest.param(ASSEMBLES, id="waits for the gang", marks=pytest.mark.exhaustive),
         pytest.param("import time\nfor _ in range(10):\n    time.sleep(0.2); print(_, flush=True)", id="writes"),
         pytest.param(FINISHED, id="has finished"),
-        pytest.param(IN_PDB, id="is debugged"),
+        pytest.param(IN_PDB, id="is debugged", marks=pytest.mark.exhaustive),
         pytest.param("mxnet.wait_to_read(2.5)", id="waits in MXNet, and not for three seconds beyond the limit"),
     ],
 )
@@ -101,6 +102,7 @@ def test_one_that_works_is_left_alone(folder: Path, script: str) -> None:
     assert run(folder, f"import mxnet\n{script}").returncode == 0
 
 
+@pytest.mark.exhaustive
 def test_without_a_limit_it_says_so_and_goes_on(folder: Path) -> None:
     script = "import mxjob_stall, time\nmxjob_stall.NOTICED_AFTER = 0.6\nimport mxnet\ntime.sleep(3)\nprint('done')"
     ended = run(folder, script, timeout="")

@@ -25,7 +25,8 @@ def ended(exit_code, at=AT, reason="Error", message=""):
 
 
 def pod(job, replica_type, index, state, phase="Failed", **status):
-    built = build_pod(plan(job, Observed(), NOW).job, replica_type, index, 0)
+    begun = BEGUN if job is ONE else plan(job, Observed(), NOW).job
+    built = build_pod(begun, replica_type, index, 0)
     metadata = {**built["metadata"], "uid": f"{replica_type}-{index}"}
     containers = [{"name": "mxnet", "state": state}]
     return {**built, "metadata": metadata, "status": {"phase": phase, "containerStatuses": containers, **status}}
@@ -77,6 +78,7 @@ def test_a_pod_that_no_kubelet_would_write_tells_nothing_and_breaks_nothing():
 
 
 ONE = make_mxjob("j").worker(1).obj()
+BEGUN = plan(ONE, Observed(), NOW).job
 JOB = {"metadata": {"name": "j", "namespace": "default", "uid": ONE.metadata.uid}, "spec": {"mxReplicaSpecs": {}}}
 CODES = (None, 0, 1, 3, 137, 143)
 PODS = [
@@ -109,7 +111,7 @@ def of_facts(*, phase, pod_reason, code, reason, init_code, asked):
 def failed_for(one):
     """Return what each of the four readers says of a pod: whether its replica failed."""
     view = project_pod(msgspec.Raw(msgspec.json.encode(one))).view
-    [replica] = replicas_of(plan(ONE, Observed(), NOW).job, Observed((view,)))
+    [replica] = replicas_of(BEGUN, Observed((view,)))
     [reported] = run_of(JOB, [one], TrainingLog()).replicas
     [summed_up] = summary([one])
     assert summed_up["outcome"] == reported.outcome
