@@ -25,7 +25,6 @@ from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.triggers import ending, mxnet_job
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
-from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
 _WATCHED = (
     "open",
@@ -180,36 +179,11 @@ async def test_a_job_that_succeeds_is_told_with_its_result_and_nothing_is_writte
     assert waiting.writes() == []
 
 
-async def test_two_triggerers_may_run_the_same_trigger(waiting):
-    first, second = await waiting.start(), await waiting.start()
-    await waiting.polled(4)
-    waiting.end()
-    assert (await event_of(first)).status == (await event_of(second)).status == "succeeded"
-    assert waiting.writes() == []
-
-
-async def test_what_became_of_the_job_comes_before_a_deadline_that_has_passed(waiting):
-    waiting.end()
-    assert (await event_of(await waiting.start(deadline=time.time() - 60))).status == "succeeded"
-
-
 async def test_a_deadline_ends_the_waiting_and_leaves_the_job_to_the_worker(waiting):
     waiting.world.write_status(waiting.job, "Running")
     found = await event_of(await waiting.start(deadline=time.time() - 1))
     assert found.status == "timeout"
     assert waiting.writes() == []
-
-
-async def test_an_outage_that_ends_in_time_is_borne(waiting):
-    task = await waiting.start(api_outage_tolerance=600)
-    await waiting.polled()
-    waiting.gateway.down = True
-    waiting.end()
-    await asyncio.sleep(0.3)
-    assert not task.done()
-    waiting.gateway.down = False
-    found = await event_of(task)
-    assert (found.status, found.outage_s > 0) == ("succeeded", True)
 
 
 async def test_credentials_that_stay_refused_are_told(waiting):
@@ -245,18 +219,6 @@ async def test_logs_that_can_t_be_read_are_a_warning(waiting, task_log):
 
 def shown(task_log):
     return [line for line in task_log() if line.startswith("[worker-0]")]
-
-
-async def test_each_line_is_shown_once_over_many_looks(waiting, log, task_log):
-    waiting.world.add_pod(waiting.job, "Worker", 0, RUNNING)
-    waiting.world.write_status(waiting.job, "Running")
-    task = await waiting.start()
-    await until(lambda: len(shown(task_log)) == 3)
-    log.lines.append(b"the end")
-    waiting.world.write_pod_state(waiting.job, "Worker", 0, terminated(0))
-    waiting.end()
-    await event_of(task)
-    assert shown(task_log) == [f"[worker-0] {line.decode(errors='replace')}" for line in [*LINES, b"the end"]]
 
 
 async def test_a_trigger_that_runs_again_repeats_no_line_and_forgets_no_figure(waiting, task_log):
@@ -561,30 +523,3 @@ def test_events_that_triggers_of_earlier_releases_sent_are_read(file):
 def test_state_that_earlier_releases_stored_is_read(file):
     record = reattach.load(json.loads(file.read_text()))
     assert (record.ref.name, record.generation, record.phase) == ("digits-01234567", 2, "submitted")
-
-
-class TestStateTrigger:
-    """The sensor's trigger."""
-
-    def trigger(self, waiting, **arguments):
-        given = {"target_states": ["Succeeded"], "fail_states": ["Failed"], "poll_interval": 0.05, **arguments}
-        config = str(waiting.gateway.kubeconfig)
-        return MXNetJobStateTrigger(name=waiting.ref.name, namespace="default", config_file=config, **given)
-
-    @pytest.mark.parametrize(("state", "status"), [("Succeeded", "reached"), ("Failed", "failed")])
-    async def test_it_tells_the_state_that_was_waited_for_and_the_one_that_ends_hope(self, waiting, state, status):
-        task = asyncio.create_task(events_of(self.trigger(waiting)))
-        await waiting.polled(2)
-        waiting.end(state)
-        (found,) = await task
-        assert (found["status"], found["state"], found["uid"]) == (status, state, waiting.ref.uid)
-        assert waiting.writes() == []
-
-    async def test_a_job_that_is_not_there_is_told_or_waited_for(self, waiting):
-        waiting.world.delete(waiting.job)
-        (found,) = await events_of(self.trigger(waiting))
-        assert found["status"] == "missing"
-        task = asyncio.create_task(events_of(self.trigger(waiting, missing_ok=True)))
-        await waiting.polled(4)
-        assert not task.done()
-        task.cancel()
