@@ -51,6 +51,43 @@ def test_the_twin_says_the_same_of_every_format(job_format):
     assert error.message.endswith(WHY)
 
 
+GANG = {"Scheduler": 1, "Server": 2, "Worker": 4}
+CHANGES = (
+    ({"Scheduler": 1, "Server": 2, "worker": 4}, True),
+    ({"Scheduler": None, "Server": 2, "Worker": 4}, True),
+    (GANG | {"Tuner": 0}, True),
+    (GANG | {"Worker": 3}, False),
+    (GANG | {"Tuner": 1}, False),
+    ({"Scheduler": 1, "Server": 2, "Tuner": 4}, False),
+    ({"Scheduler": 1, "Worker": 4}, False),
+)
+"""Counts that replace GANG, and whether a running job takes them; None is the default of 1."""
+
+
+@pytest.mark.parametrize("suspends", [(False, False), (True, False), (False, True)])
+async def test_both_servers_and_the_twin_judge_a_change_of_counts_alike(api, namespace, suspends):
+    path = f"/apis/kubeflow.org/v1/namespaces/{namespace}/mxjobs"
+
+    def job(counts, suspend):
+        made = submitted(make_mxjob("digits").worker(1).run_policy(suspend=suspend))
+        made["metadata"]["namespace"] = namespace
+        worker = made["spec"]["mxReplicaSpecs"]["Worker"]
+        specs = {name: {"template": worker["template"]} for name in counts}
+        made["spec"]["mxReplicaSpecs"] = specs
+        for name, count in counts.items():
+            specs[name] |= {} if count is None else {"replicas": count}
+        return made
+
+    before, after = suspends
+    stored = (await api.post(path, job(GANG, before))).ok()
+    for counts, is_allowed in CHANGES:
+        new = job(counts, after)
+        new["metadata"] = stored["metadata"]
+        answer = await api.ask("PUT", f"{path}/digits?dryRun=All", new)
+        expected = is_allowed or before or after
+        assert (answer.code == 200, validate_update(stored, new) == []) == (expected, expected), counts
+
+
 @pytest.mark.parametrize("suspended", [{"suspend": True}, {"runPolicy": {"suspend": True}}])
 def test_a_suspended_job_may_be_resized_in_either_spelling(suspended):
     old, new = older_job("v1", "digits"), resized(older_job("v1", "digits"), 3)
