@@ -277,11 +277,8 @@ async def test_a_job_can_have_any_number_of_workers_and_servers(seen, tmp_path, 
 async def test_a_pod_must_contain_a_container_named_mxnet(seen, tmp_path, job):
     template = {"spec": {"containers": [{"name": "other", "image": "i"}]}}
     manifest = changed(job, "Worker", template=template)
-    is_typed = "mxReplicaSpecs" in manifest["spec"]  # lists are checked by mxjob and the controller
-    said = await dry_run(seen.ask, manifest, tmp_path, fails=is_typed)
-    words = "one of them must be named mxnet"
-    assert (words in said) is is_typed
-    assert words in " ".join(each.message for each in submission_errors(manifest))
+    await dry_run(seen.ask, manifest, tmp_path, fails=False)  # what mxjob and the controller check
+    assert "one of them must be named mxnet" in " ".join(each.message for each in submission_errors(manifest))
 
 
 async def test_002_a_local_job_has_one_worker_only(seen, tmp_path):

@@ -61,10 +61,9 @@ def test_kubectl_applies_watches_follows_and_waits_for_a_real_training(local_clu
         lambda spec: spec.pop("jobMode"),
         lambda spec: spec["mxReplicaSpecs"]["Worker"].update(replicas="two", restartPolicy="Sometimes"),
         lambda spec: spec["mxReplicaSpecs"].update(Server=spec["mxReplicaSpecs"]["Worker"]),
-        lambda spec: spec["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0].update(name="main"),
         lambda spec: spec.update(bogus=1),
     ],
-    ids=["missing", "types", "server-alone", "container", "unknown"],
+    ids=["missing", "types", "server-alone", "unknown"],
 )
 def test_the_server_refuses_a_malformed_manifest_in_the_words_of_mxjob_validate(local_cluster, break_it):
     manifest = worker_job("malformed", "pass")

@@ -71,7 +71,7 @@ def version_schema(kind: Kind, version: str) -> Schema:
     schema: Schema = msgspec.json.decode(msgspec.json.encode(served_schema(kind, version)))
     sentences: tuple[Sentence, ...] = (*definition_of(kind).rules, *definition_of(kind).transitions)
     for rule in sentences:
-        if not is_served(rule, kind, version):
+        if not is_served(rule, version):
             continue
         node = schema
         for key in rule.at:

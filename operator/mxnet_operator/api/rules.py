@@ -50,8 +50,7 @@ class Rule(Sentence, frozen=True, kw_only=True):
     at_creation: bool = False
     """Whether it is for new objects only, as each rule at the root is: every write of the status changes the root, so
     that a job from before the rule could never be given one. Below it, Kubernetes accepts what an update leaves.
-
-    What an update can break anew needs `kept_by_updates` besides.
+    The controller reports what an update breaks anew.
     """
     of_submission: bool = False
     """Whether a stored job that breaks the rule runs all the same: training-operator 1.8.1 ran it."""
@@ -70,22 +69,6 @@ class TransitionRule(Sentence, frozen=True):
 
     allows: Callable[[Any, Any], bool]
     """Function that returns whether the second value may replace the first."""
-
-
-def kept_by_updates(rule: Rule, field: str) -> TransitionRule:
-    """Return the rule that an update which changes `spec.<field>` keeps a rule `at_creation`.
-
-    It is a rule of its own since the server can't bound the cost of what a rule for new objects walks in the stored one
-    (`docs/facts/kubernetes.md`).
-    """
-    return TransitionRule(
-        at=rule.at,
-        field=f".spec.{field}",
-        cel=f"{rule.cel} || (has(oldSelf.spec.{field}) && self.spec.{field} == oldSelf.spec.{field})",
-        message=rule.message,
-        # The comparison first: a status may be written to a job that an older CRD took malformed.
-        allows=lambda old, new: new["spec"].get(field) == old["spec"].get(field) or rule.holds(new),
-    )
 
 
 def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -145,22 +128,17 @@ _ALWAYS_FITS = names.MAX_NAME - max(map(len, names.REPLICA_TYPES)) - len(str(MAX
 """Longest name of a job that fits whatever its replicas are."""
 
 
-def names_fit_in_cel(entries: str, entry: str, replica_type: str) -> str:
-    """Return CEL for whether the names of all pods fit; `t` in the other arguments walks the field `entries`."""
-    count = f"{entry}.?replicas.orValue(1)"
-    last = f"string({count} > 0 ? {count} - 1 : 0)"
-    return (
-        f"size(self.metadata.name) <= {_ALWAYS_FITS} || [?self.spec.?{entries}].all(m, "
-        f"m.all(t, size(self.metadata.name + {replica_type} + {last}) < {names.MAX_NAME - 1}))"
-    )
-
-
 def names_of_map_fit(field: str) -> Rule:
     """Return the rule that the pods' names fit, where the replicas are a map at `spec.<field>`."""
+    count = "m[t].?replicas.orValue(1)"
+    last = f"string({count} > 0 ? {count} - 1 : 0)"
     return Rule(
         at=(),
         field=".metadata.name",
-        cel=names_fit_in_cel(field, "m[t]", "t"),
+        cel=(
+            f"size(self.metadata.name) <= {_ALWAYS_FITS} || [?self.spec.?{field}].all(m, "
+            f"m.all(t, size(self.metadata.name + t + {last}) < {names.MAX_NAME - 1}))"
+        ),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, _replicas(job["spec"].get(field, {}))),
         at_creation=True,
@@ -171,7 +149,6 @@ def main_container(*at: str) -> Rule:
     """Return the rule that the pod spec at a path has a container `mxnet`."""
     return Rule(
         at=(*at, "containers"),
-        cel=f"self.exists(c, c.name == '{names.CONTAINER}')",
         message=f"one of them must be named {names.CONTAINER}",
         holds=lambda containers: bool(names.main_container(containers)),
     )
@@ -195,8 +172,8 @@ def counts_of_map(field: str) -> tuple[Rule, ...]:
         Rule(
             at=at,
             cel=(
-                f"!self.exists(t, t.lowerAscii() == 'server' && {_COUNT} > 0) || "
-                f"self.exists(t, t.lowerAscii() == 'scheduler' && {_COUNT} > 0)"
+                f"self.exists(t, t.lowerAscii() == 'scheduler' && {_COUNT} > 0) || "
+                f"!self.exists(t, t.lowerAscii() == 'server' && {_COUNT} > 0)"
             ),
             message=NO_SCHEDULER,
             holds=_servers_have_a_scheduler,

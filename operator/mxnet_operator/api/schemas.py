@@ -38,12 +38,12 @@ def served_schema(kind: Kind, version: str) -> Schema:
     bare = _without_templates(kind)
     schema: Schema = _with_templates(bare, _UNTYPED)
     for field, replicas in bare["properties"]["spec"]["properties"].items():
-        if types_templates(kind, version, field):
+        if _types_templates(kind, version, field):
             schema["properties"]["spec"]["properties"][field] = _with_templates(replicas, crd_schema())
     return schema
 
 
-def types_templates(kind: Kind, version: str, replicas: str) -> bool:
+def _types_templates(kind: Kind, version: str, replicas: str) -> bool:
     """Whether the CRD types the pod templates below a field of the spec, such as `replicaSpecs`.
 
     v1beta1's map is that of v1, as which it is stored: what v1 can't read, no later write gets past v1's rules.
@@ -52,11 +52,9 @@ def types_templates(kind: Kind, version: str, replicas: str) -> bool:
     return kind is MXJOB and replicas == "mxReplicaSpecs" and version in {MXJOB.stored, "v1beta1"}
 
 
-def is_served(rule: Sentence, kind: Kind, version: str) -> bool:
-    """Whether a rule is part of a version's CRD: there, none can look into an untyped template."""
-    if not rule.cel or (rule.versions and version not in rule.versions):
-        return False
-    return "template" not in rule.at or types_templates(kind, version, rule.at[1])
+def is_served(rule: Sentence, version: str) -> bool:
+    """Whether a rule is part of a version's CRD."""
+    return bool(rule.cel) and (not rule.versions or version in rule.versions)
 
 
 @cache

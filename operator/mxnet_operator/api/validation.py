@@ -50,7 +50,7 @@ def validate(manifest: Any, *, replaces: Any = None, is_stored: bool = False) ->
     kind, version = _kind(manifest), _version(manifest)
     manifest = without_nulls(manifest)
     errors = [*_header_errors(manifest), *structural_errors(served_schema(kind, version), manifest)]
-    served = (rule for rule in _rules(kind, version) if is_served(rule, kind, version))
+    served = (rule for rule in _rules(kind, version) if is_served(rule, version))
     rules = (rule for rule in served if not (is_stored and rule.of_submission))
     return [*_label_errors(manifest), *(errors or _broken(rules, manifest, replaces))]
 
@@ -74,7 +74,7 @@ def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
     schema = complete_schema(kind)
     copied = without_nulls(manifest)
     drop_nulls(schema, copied, defaulted=True)
-    unserved = (rule for rule in _rules(kind, version) if not is_served(rule, kind, version))
+    unserved = (rule for rule in _rules(kind, version) if not is_served(rule, version))
     return (
         structural_errors(schema, copied)
         or _broken(unserved, copied)
@@ -94,8 +94,9 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
     return [
         FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
         for rule in definition_of(_kind(new)).transitions
-        for (path, before), (_, after) in zip(_places(rule.at, old), _places(rule.at, new), strict=True)
-        if not rule.allows(before, after)
+        for before in (dict(_places(rule.at, old)),)
+        for path, after in _places(rule.at, new)
+        if path in before and not rule.allows(before[path], after)
     ]
 
 

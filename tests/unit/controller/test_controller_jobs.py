@@ -99,6 +99,18 @@ async def test_a_pod_that_the_server_can_never_accept_ends_its_job_in_the_server
         await w.eventually(PODS, lambda pods: not pods)
 
 
+async def test_a_job_whose_container_has_another_name_fails_with_that_before_it_has_a_pod(tmp_path):
+    """The API server takes it (docs/decisions/api.md)."""
+    async with world(tmp_path) as w:
+        manifest = submitted(make_mxjob("bad").worker(1))
+        manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
+        await w.submit(manifest)
+        failed = (await w.state("bad", "Failed"))["status"]["conditions"][-1]
+        assert failed["reason"] == "MXJobFailedValidation"
+        assert "containers: Invalid value: one of them must be named mxnet" in failed["message"]
+        assert not await w.names(PODS)
+
+
 async def test_the_scheduler_is_created_once_all_others_are_and_not_before(tmp_path):
     """While it has never existed nobody can have joined, so that whoever is missing may be created."""
     async with world(tmp_path) as w:

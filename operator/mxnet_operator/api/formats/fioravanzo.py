@@ -14,7 +14,7 @@ from mxnet_operator.api.formats.list_spec import ListDefaults
 from mxnet_operator.api.formats.list_types import ListSpec
 from mxnet_operator.api.formats.lists import SCHEDULER
 from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
-from mxnet_operator.api.formats.transition_rules import counts_of_list_stay, names_of_list_stay
+from mxnet_operator.api.formats.transition_rules import counts_of_list_stay
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL
 
@@ -42,6 +42,6 @@ _DEFINITION: Final = Definition(
         *chief_rules(SCHEDULER),
         *only_lists(KIND.group, port="mxPort", not_port="PsRootPort", without=("jobMode", "cleanupPodPolicy")),
     ),
-    transitions=(counts_of_list_stay(SCHEDULER), names_of_list_stay(SCHEDULER)),
+    transitions=(counts_of_list_stay(SCHEDULER),),
 )
 FIORAVANZO: Final[Format] = list_format("fioravanzo", _DEFINITION, KIND.api_version, _DEFAULTS)

@@ -25,7 +25,6 @@ from mxnet_operator.api.rules import (
     Rule,
     main_container,
     names_fit,
-    names_fit_in_cel,
 )
 
 _COUNT: Final = "r.?replicas.orValue(1)"
@@ -84,7 +83,6 @@ def names_of_list_fit(default: str) -> Rule:
     return Rule(
         at=(),
         field=".metadata.name",
-        cel=names_fit_in_cel("replicaSpecs", "t", type_in_cel("t", default)),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, counts(job["spec"].get("replicaSpecs", ()), default)),
         at_creation=True,

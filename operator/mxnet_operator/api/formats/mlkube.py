@@ -16,7 +16,7 @@ from mxnet_operator.api.formats.list_spec import ListDefaults
 from mxnet_operator.api.formats.list_types import ListSpec
 from mxnet_operator.api.formats.lists import WORKER
 from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
-from mxnet_operator.api.formats.transition_rules import counts_of_list_stay, names_of_list_stay
+from mxnet_operator.api.formats.transition_rules import counts_of_list_stay
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL
 
@@ -47,6 +47,6 @@ _DEFINITION: Final = Definition(
             without=("mxImage", "terminationPolicy", "cleanupPodPolicy", "schedulerName"),
         ),
     ),
-    transitions=(counts_of_list_stay(WORKER), names_of_list_stay(WORKER)),
+    transitions=(counts_of_list_stay(WORKER),),
 )
 MLKUBE: Final[Format] = list_format("mlkube", _DEFINITION, KIND.api_version, _DEFAULTS, type_field="Mx_replica_type")

@@ -10,13 +10,7 @@ from mxnet_operator.api.formats.list_types import ListSpec
 from mxnet_operator.api.formats.lists import WORKER
 from mxnet_operator.api.formats.map_types import MapReplica
 from mxnet_operator.api.formats.mixing_rules import rules_between_formats
-from mxnet_operator.api.formats.transition_rules import (
-    FINISHED_STAYS,
-    counts_of_list_stay,
-    counts_of_map_stay,
-    names_of_list_stay,
-    names_of_map_stay,
-)
+from mxnet_operator.api.formats.transition_rules import COUNTS_STAY, FINISHED_STAYS, counts_of_list_stay
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import RULES
 
@@ -38,11 +32,5 @@ DEFINITION: Final = Definition(
     also_of_replica=LabelledReplica,
     refused_of_replica=MapReplica,
     rules=(*RULES, *list_rules(WORKER), has_a_scheduler(WORKER), *chief_rules(WORKER), *rules_between_formats()),
-    transitions=(
-        counts_of_map_stay("mxReplicaSpecs"),
-        counts_of_list_stay(WORKER),
-        names_of_map_stay("mxReplicaSpecs"),
-        names_of_list_stay(WORKER),
-        FINISHED_STAYS,
-    ),
+    transitions=(COUNTS_STAY, counts_of_list_stay(WORKER), FINISHED_STAYS),
 )

@@ -20,7 +20,7 @@ from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
 from mxnet_operator.api.formats.phases import counts_as_map
 from mxnet_operator.api.formats.refusals import ENTRY, LIST, no_field
 from mxnet_operator.api.formats.templates import port_of, port_path, with_port
-from mxnet_operator.api.formats.transition_rules import counts_of_map_stay, names_of_map_stay
+from mxnet_operator.api.formats.transition_rules import COUNTS_OF_NET_STAY
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL, Rule, counts_of_map, main_container, names_of_map_fit
 from mxnet_operator.api.types import ApiStruct, Replicas, RestartPolicy, Template
@@ -80,7 +80,7 @@ _DEFINITION: Final = Definition(
     refused=(ListSpec, FlatSpec, MapSpec),
     refused_of_replica=MapReplica,
     rules=tuple(_rules()),
-    transitions=(counts_of_map_stay("replicaSpecs"), names_of_map_stay("replicaSpecs")),
+    transitions=(COUNTS_OF_NET_STAY,),
 )
 
 

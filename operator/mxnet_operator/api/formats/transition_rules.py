@@ -8,38 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL
-from mxnet_operator.api.formats.list_rules import names_of_list_fit
 from mxnet_operator.api.formats.lists import counts, type_in_cel
-from mxnet_operator.api.formats.refusals import SPEC
-from mxnet_operator.api.rules import TransitionRule, kept_by_updates, names_of_map_fit
+from mxnet_operator.api.formats.refusals import LIST, SPEC
+from mxnet_operator.api.rules import TransitionRule
 
 _WHY: Final = "processes of MXNet can't join or leave a running job"
-
-
-def _stay(
-    field: str, same: Callable[[str, str], str], read: Callable[[Any], Iterable[tuple[str, int]]]
-) -> TransitionRule:
-    """Return the rule for replicas at `spec.<field>`, from CEL that compares two of them and a reader of counts."""
-
-    def allows(old: Any, new: Any) -> bool:
-        if any(_is_suspended(spec) or field not in spec for spec in (old, new)):
-            return True
-        before, after = ({name.lower(): count for name, count in read(spec[field]) if count} for spec in (old, new))
-        return before == after
-
-    suspends = field == "mxReplicaSpecs"
-    either = "".join(f" || {_suspended(spec)}" for spec in ("self", "oldSelf")) if suspends else ""
-    return TransitionRule(
-        at=SPEC,
-        field=f".{field}",
-        cel=(f"[?self.?{field}].all(a, [?oldSelf.?{field}].all(b, {same('a', 'b')} && {same('b', 'a')})){either}"),
-        message=(
-            f"numbers of replicas can be changed only while runPolicy.suspend is true: {_WHY}"
-            if suspends
-            else f"numbers of replicas can't be changed: {_WHY}"
-        ),
-        allows=allows,
-    )
 
 
 def _is_suspended(spec: Any) -> bool:
@@ -54,17 +27,54 @@ def _count(entry: str) -> str:
     return f"{entry}.?replicas.orValue(1)"
 
 
-def counts_of_map_stay(field: str) -> TransitionRule:
-    """Return the rule for a map of replicas by type."""
+def _counts(specs: Any) -> Iterable[tuple[str, int]]:
+    return ((name, spec.get("replicas", 1)) for name, spec in specs.items())
 
-    def same(one: str, other: str) -> str:
-        """Return CEL: every type with replicas in one map has as many in the other, in whatever case it is written."""
-        equal = f"{_count(f'{other}[u]')} == {_count(f'{one}[t]')}"
-        exists = f"{other}.exists(u, u.lowerAscii() == t.lowerAscii() && {equal})"
-        quick = f"(t in {other} && {_count(f'{one}[t]')} == {_count(f'{other}[t]')})"
-        return f"{one}.all(t, {quick} || {exists} || {_count(f'{one}[t]')} == 0)"
 
-    return _stay(field, same, lambda specs: ((name, spec.get("replicas", 1)) for name, spec in specs.items()))
+def _equal(one: Iterable[tuple[str, int]], other: Iterable[tuple[str, int]]) -> bool:
+    before, after = ({name.lower(): count for name, count in each if count} for each in (one, other))
+    return before == after
+
+
+def _map_stays(new: str, old: str) -> str:
+    """Return CEL: every type with replicas in one map has as many in the other, in whatever case it is written.
+
+    First what holds for every write of a status, with the fewest reads.
+    """
+
+    def within(one: str, other: str) -> str:
+        equal = f"u.lowerAscii() == t.lowerAscii() && {_count(f'{other}[u]')} == {_count(f'{one}[t]')}"
+        return f"{one}.all(t, {other}.exists(u, {equal}) || {_count(f'{one}[t]')} == 0)"
+
+    unchanged = f"size({new}) == size({old}) && {new}.all(t, t in {old} && {new}[t].?replicas == {old}[t].?replicas)"
+    return f"({unchanged}) || ({within(new, old)} && {within(old, new)})"
+
+
+COUNTS_STAY: Final = TransitionRule(
+    at=SPEC,
+    field=".mxReplicaSpecs",
+    cel=(
+        f"[?self.?mxReplicaSpecs].all(a, [?oldSelf.?mxReplicaSpecs].all(b, {_map_stays('a', 'b')}))"
+        f" || {_suspended('self')} || {_suspended('oldSelf')}"
+    ),
+    message=f"numbers of replicas can be changed only while runPolicy.suspend is true: {_WHY}",
+    allows=lambda old, new: (
+        any(_is_suspended(spec) or "mxReplicaSpecs" not in spec for spec in (old, new))
+        or _equal(*(_counts(spec["mxReplicaSpecs"]) for spec in (old, new)))
+    ),
+)
+
+
+def _no_change(cel: str, read: Callable[[Any], Iterable[tuple[str, int]]]) -> TransitionRule:
+    return TransitionRule(
+        at=LIST,
+        cel=cel,
+        message=f"numbers of replicas can't be changed: {_WHY}",
+        allows=lambda old, new: _equal(read(old), read(new)),
+    )
+
+
+COUNTS_OF_NET_STAY: Final = _no_change(_map_stays("self", "oldSelf"), _counts)
 
 
 def counts_of_list_stay(default: str) -> TransitionRule:
@@ -74,17 +84,9 @@ def counts_of_list_stay(default: str) -> TransitionRule:
         equal = f"{type_in_cel('u', default)} == {type_in_cel('r', default)} && {_count('u')} == {_count('r')}"
         return f"{one}.all(r, {other}.exists(u, {equal}) || {_count('r')} == 0)"
 
-    return _stay("replicaSpecs", same, lambda entries: counts(entries, default))
-
-
-def names_of_map_stay(field: str) -> TransitionRule:
-    """Return the rule that the pods' names go on fitting, where the replicas are a map at `spec.<field>`."""
-    return kept_by_updates(names_of_map_fit(field), field)
-
-
-def names_of_list_stay(default: str) -> TransitionRule:
-    """Return the rule that the pods' names go on fitting, where the replicas are a list."""
-    return kept_by_updates(names_of_list_fit(default), "replicaSpecs")
+    return _no_change(
+        f"{same('self', 'oldSelf')} && {same('oldSelf', 'self')}", lambda entries: counts(entries, default)
+    )
 
 
 def _finished_stays(old: Any, new: Any) -> bool:
