@@ -1,6 +1,7 @@
 """Writes docs/mxjob-reference.md, the fields of a kubeflow.org/v1 MXJob, from the types and the CRD made of them."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +17,12 @@ from mxnet_operator.api.types import MXJobSpec, MXJobStatus
 TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "mxjob-reference.md"
 HEAD: Final = """# MXJob: reference of fields
 
-Generated from the API types by `make generate`; `kubectl explain mxjob` shows the same on a cluster. It is about
-`apiVersion: kubeflow.org/v1`, `kind: MXJob`. How a job behaves: [semantics.md](semantics.md). Fields of older formats
-(v1beta1, v1alpha1, MXNetJob, ...): [formats.md](formats.md). Extensions of this project are marked "Not in 1.8.1", the
-last release of training-operator with MXJob.
-"""
+Fields of `apiVersion: kubeflow.org/v1`, `kind: MXJob`; `kubectl explain mxjob` shows the same. [How a job behaves](outcomes.md), [older formats](formats.md).
+† marks what training-operator 1.8.1 didn't have, the last release with MXJob.
+
+<!-- Generated from the API types by `make generate`. -->
+"""  # noqa: E501 - a paragraph is a line
+_NOT_IN_181: Final = " Not in 1.8.1."
 _TEMPLATE: Final = "template"
 _PODS: Final = (
     "[PodTemplateSpec](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/)"
@@ -48,9 +50,7 @@ def _sections(path: str, schema: Schema, of: inspect.Type) -> Iterator[str]:
     path += "".join(suffix)
     properties = schema.get("properties") or _generated(struct.cls)
     rows = [_row(each, properties.get(each.encode_name, {}), path) for each in struct.fields]
-    yield "\n".join(
-        [f"## {path}", "", _first_line(struct.cls), "", "| Field | Type | Description |", "|---|---|---|", *rows, ""]
-    )
+    yield "\n".join([f"## {path}", "", "| field | type | description |", "|---|---|---|", *rows, ""])
     for each in struct.fields:
         yield from _sections(f"{path}.{each.encode_name}", properties.get(each.encode_name, {}), each.type)
 
@@ -62,14 +62,16 @@ def _generated(of: type[msgspec.Struct]) -> dict[str, Schema]:
 
 
 def _row(field: inspect.Field, schema: Schema, path: str) -> str:
-    name = f"`{field.encode_name}`" + (" (required)" if field.required else "")
+    text: str = schema.get("description", "").replace("|", "\\|")
+    name = f"`{field.encode_name}`" + "†" * text.endswith(_NOT_IN_181) + " (required)" * field.required
     if _struct(field.type)[0] is not None:
         below = "".join([field.encode_name, *_struct(field.type)[1]])
         anchor = "".join(c for c in f"{path}.{below}".lower() if c.isalnum() or c in "-_")
         kind = f"[{_kind(schema, field.type)}](#{anchor})"
     else:
         kind = _PODS if field.encode_name == _TEMPLATE else _kind(schema, field.type)
-    return f"| {name} | {kind} | {schema.get('description', '').replace('|', chr(92) + '|')} |"
+    words = re.sub(rf"^(?i:{field.encode_name}) (?:(?:is|are|defines) )?", "", text.removesuffix(_NOT_IN_181))
+    return f"| {name} | {kind} | {words[:1].upper()}{words[1:]} |"
 
 
 def _kind(schema: Schema, of: inspect.Type) -> str:
@@ -102,10 +104,6 @@ def _struct(of: inspect.Type) -> tuple[inspect.StructType | None, list[str]]:
         struct, below = _struct(of.value_type)
         return struct, [".*", *below]
     return (of, []) if isinstance(of, inspect.StructType) else (None, [])
-
-
-def _first_line(of: type[msgspec.Struct]) -> str:
-    return " ".join((of.__doc__ or "").split())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 ROOT_PAGES: Final = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "policy.md"}
 """Pages beside docs/, and where they are in the site."""
 _PATHS: Final = {site: source for source, site in ROOT_PAGES.items()}
+_CELL: Final = re.compile(r"<td.*?</td>", re.DOTALL)
 _FENCED: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 MERMAID: Final = ROOT / ".venv" / "docs" / "node_modules" / "@mermaid-js" / "tiny" / "dist" / "mermaid.tiny.js"
 _MERMAID_PATH: Final = "assets/javascripts/mermaid.tiny.js"
@@ -35,7 +36,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_content(html: str, page: Page, **_: object) -> str:
-    """Load the site's Mermaid on a page with a diagram."""
+    """Load the site's Mermaid on a page with a diagram, and show a pipe in a cell's code without its backslash."""
+    html = _CELL.sub(lambda cell: cell[0].replace("\\|", "|"), html)
     if 'class="mermaid"' not in html:
         return html
     path = posixpath.relpath(_MERMAID_PATH, page.url or ".")

@@ -45,27 +45,27 @@ _OUT_OF_TIME: Final = "the execution_timeout of its task is over"
 class MXNetJobOperator(FinalManifestMixin):
     """Run an MXJob to its end, and return its result.
 
-    The job is a `manifest`, or `image` and the other fields of a description (docs/description.md). Fields beside a
-    manifest are merged over it, as `kubectl patch` does. A model of `kubernetes.client` may replace any mapping in
-    Kubernetes' words. A mistake in the job fails the task before anything is created, without retries. The job's name
-    is the manifest's, `name` or the task's id, with a random suffix.
+    The job is a `manifest`, or `image` and the other fields of a description (docs/description.md), which are merged
+    over a manifest. Its name is the manifest's, `name` or the task's id, with a random suffix. A mistake in the job
+    fails the task before anything is created, without retries.
 
     A retry continues the job of the try before, found by a random token and never by its name. A task that is cleared
     gets a new job. The job is deleted when its task is cleared, marked as failed or succeeded, or takes longer than
     `execution_timeout`. A failed job fails the task with the message of its Failed condition.
 
-    The task's log shows the log of the job and each change of its state. Airflow's page shows the job as it was created
-    among the rendered templates, as `mxjob`, once the task is deferred or its try has ended.
+    The task returns JSON:
 
-    The task returns JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339), `duration_s`,
-    `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`, `exit_code`, `outcome`:
-    `unfinished`, `succeeded`, `failed` or `stopped`; empty with `cleanPodPolicy: All`), `result` (what worker 0 wrote
-    to its `/dev/termination-log`, parsed if it is JSON), `training` (the job's `status.training`) and `files` (the
-    volumes that outlive the pods, such as `claim models at /models`).
-    XComs from the job's creation on: `job_name`, `job_namespace`, `job_uid`, `job_url`. XCom `metrics` at its end:
-    `{"Validation-accuracy": [[3, 0.98]]}` of a line `Epoch[3] Validation-accuracy=0.98` of the first of `log_replicas`.
-    Gauges: `mxnet_job.validation_accuracy`, `epoch`, `progress_percentage`, `estimated_remaining_seconds`,
-    `slow_workers` and `stalled_workers`.
+    - `name`, `namespace`, `uid`, `state`, `duration_s`, and `started_at`, `completed_at` in RFC 3339;
+    - `result`: what worker 0 wrote to its `/dev/termination-log`, parsed if it is JSON;
+    - `replicas`: a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`, `exit_code`, `outcome`
+      (`unfinished`, `succeeded`, `failed` or `stopped`), empty with `cleanPodPolicy: All`;
+    - `files`: the volumes that outlive the pods, such as `claim models at /models`;
+    - `training`: the job's `status.training`.
+
+    XComs from the job's creation on are `job_name`, `job_namespace`, `job_uid` and `job_url`. At its end, `metrics` has
+    `{"Validation-accuracy": [[3, 0.98]]}` of a line `Epoch[3] Validation-accuracy=0.98`. Gauges are
+    `mxnet_job.validation_accuracy`, `epoch`, `progress_percentage`, `estimated_remaining_seconds`, `slow_workers` and
+    `stalled_workers`.
 
     Args:
         kwargs: As for every operator.

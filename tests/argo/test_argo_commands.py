@@ -66,7 +66,6 @@ SHOWN = {
     "-f params.yaml": (2, "mxjob/digits:1.0", [*TRAIN, "20"]),
     "mxjob-train}": (2, "registry.example.com/digits:1.0", [*TRAIN, "20"]),
     "-f job.yaml": (1, "i", PYTHON),
-    "value: |": (1, "registry.example.com/digits:1.0", PYTHON),
     "python digits.py | kubectl": (2, "mxjob/digits:1.0", [*TRAIN, "20"]),
     "python digits.py | argo": (2, "mxjob/digits:1.0", [*TRAIN, "5"]),
 }

@@ -11,13 +11,28 @@ def show_version(program: str) -> Callable[[bool], None]:
 
     def show(asked: bool) -> None:
         if asked:
-            import importlib.metadata  # noqa: PLC0415 - a tenth of what `mxjob --help` costs
-
-            try:
-                number = importlib.metadata.version("mxnet-operator")
-            except importlib.metadata.PackageNotFoundError:
-                number = "of a checkout that is not installed"
-            write_line(f"{program} {number}")
+            write_line(f"{program} {_number()}")
             leave(Exit.OK)
 
     return show
+
+
+def _number() -> str:
+    """Read the installed version, and the commit of the checkout that it was installed from, if there is one."""
+    import importlib.metadata  # noqa: PLC0415 - a tenth of what `mxjob --help` costs
+    import json  # noqa: PLC0415
+    import subprocess  # noqa: PLC0415
+
+    try:
+        installed = importlib.metadata.distribution("mxnet-operator")
+    except importlib.metadata.PackageNotFoundError:
+        return "of a checkout that is not installed"
+    scheme, _, folder = json.loads(installed.read_text("direct_url.json") or "{}").get("url", "").partition("://")
+    if scheme != "file":
+        return installed.version
+    describe = ["git", "-C", folder, "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        commit = subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):  # no git, a wheel, or a folder that is gone
+        return installed.version
+    return f"{installed.version} (checkout at {commit})"

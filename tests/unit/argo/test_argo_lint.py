@@ -42,7 +42,7 @@ def shown(folder: Path) -> Iterator[Path]:
 
 def test_templates_examples_and_the_pages_blocks_have_no_mistake(tmp_path: Path) -> None:
     of_page = list(shown(tmp_path))
-    assert len(of_page) == 4
+    assert len(of_page) == 3
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(rendered(TEMPLATES / "cluster")))
     done = linted(*SHIPPED, tmp_path / "cluster.yaml", *EXAMPLES, *of_page)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

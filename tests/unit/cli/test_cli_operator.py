@@ -1,7 +1,10 @@
 """`mxnet-operator run`: flags, their variables, refusals, and docs/controller-reference.md, which says the same."""
 
+import json
 import re
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer.main
@@ -221,10 +224,22 @@ async def test_the_page_has_every_metric_with_its_labels():
     assert written == served
 
 
-def test_the_version_is_printed():
-    result = CliRunner().invoke(typer.main.get_command(mxnet_operator.app), ["--version"])
-    assert result.exit_code == 0
-    assert result.output.startswith("mxnet-operator ")
+def test_the_version_of_a_checkout_has_its_commit(tmp_path, monkeypatch):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message=a"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout[:7]
+    monkeypatch.chdir(tmp_path)
+    for source, shown in (
+        (json.dumps({"url": f"file://{tmp_path}"}), f"1.2.3 (checkout at {head})"),
+        (json.dumps({"url": f"file://{tmp_path}/a.whl"}), "1.2.3"),
+        (json.dumps({"url": "https://example.com/a.whl"}), "1.2.3"),
+        (None, "1.2.3"),
+    ):
+        installed = SimpleNamespace(version="1.2.3", read_text=lambda _, source=source: source)
+        monkeypatch.setattr("importlib.metadata.distribution", lambda _, installed=installed: installed)
+        result = CliRunner().invoke(typer.main.get_command(mxnet_operator.app), ["--version"])
+        assert (result.exit_code, result.output) == (0, f"mxnet-operator {shown}\n")
 
 
 def test_a_template_of_job_pages_is_taken_from_its_flag_or_its_variable(run):

@@ -43,7 +43,6 @@ COMMANDS = {"shell", "console"}
 RUN_BY = {
     ("docs/argo.md", "argo submit -n ml --from workflowtemplate/mxjob-manifest"): "argo/test_argo_commands.py",
     ("docs/argo.md", "kubectl apply -n ml -k argo/templates"): "argo/test_argo_commands.py",
-    ("docs/argo.md", "kubectl create -n ml -f -"): "argo/test_argo_commands.py",
     (
         "examples/seeds/README.md",
         "mxjob local image add kubeflow/dog-food-for-mxnet:1.0",

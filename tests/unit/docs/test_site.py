@@ -1,5 +1,6 @@
 """The site of docs/ has no broken link or anchor, has every page in its navigation, and needs no network."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -27,6 +28,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_make_docs_builds_the_site_with_its_search_without_a_warning(site: Path) -> None:
     assert (site / "search" / "search_index.json").exists()
+
+
+def test_a_pipe_in_the_code_of_a_cell_has_no_backslash(site: Path) -> None:
+    cells = [cell for page in site.glob("*/index.html") for cell in re.findall(r"<td.*?</td>", page.read_text())]
+    assert [cell for cell in cells if "mxjob get | head -1" in cell]
+    assert [cell for cell in cells if "\\|" in cell] == []
 
 
 @pytest.mark.parametrize("name", ["concepts", "architecture"])
