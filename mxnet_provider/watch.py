@@ -18,8 +18,7 @@ from mxnet_operator.readers.pods import label_of
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.job import replicas
-from mxnet_provider.job.completion import Completion, completion_of
-from mxnet_provider.job.event import Event
+from mxnet_provider.job.event import Completion, Event, completion_of
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, LeaseRenewer, title_of
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.polling import retries_of_polls, through_outage, until_next_poll

@@ -19,7 +19,7 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.log_lines import split_lines
 from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.hooks.job_client import AsyncJobClient
-from mxnet_provider.job.completion import Completion
+from mxnet_provider.job.event import Completion
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.polling import JITTER, through_outage

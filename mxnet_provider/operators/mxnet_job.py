@@ -21,8 +21,7 @@ from mxnet_provider.exceptions import MXNetJobError, MXNetJobUnreachableError, f
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event as events
 from mxnet_provider.job import replicas
-from mxnet_provider.job.completion import completion_of
-from mxnet_provider.job.event import Event
+from mxnet_provider.job.event import Event, completion_of
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
