@@ -34,7 +34,7 @@ def cleanup_jobs(args: Namespace) -> None:
     failed = left = 0
     try:
         with create_session() as session:
-            for job in filter(abandoned.is_unfinished, hook.all_jobs(args.namespace, task_labels.TOKEN_LABEL)):
+            for job in filter(abandoned.is_unfinished, hook.list_jobs(args.namespace, task_labels.TOKEN_LABEL)):
                 task, state = _task_of(session, abandoned.try_id_of(job))
                 fate = abandoned.fate(job, state, now, min_age=min_age, include_unknown=args.include_unknown)
                 done = _carry_out(hook, job, fate) if args.delete else fate.what

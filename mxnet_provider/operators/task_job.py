@@ -251,8 +251,7 @@ class TaskJob:
         self, make: Make, deadline: float | None, namespace: str, *, reuse_succeeded: bool
     ) -> dict[str, Any]:
         """Begin from what the jobs themselves say, where no store outlives tries."""
-        like = JobRef(name="", namespace=namespace, plural=self._plural)
-        jobs = self._hook.list_jobs(like, task_labels.selector(self._ti))
+        jobs = self._hook.list_jobs(namespace, task_labels.selector(self._ti), self._plural)
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
         for job in decided.replaced:
             self._end.replace(job, JobRef.of(job, self._plural))

@@ -136,9 +136,12 @@ class PodLog:
         Its last line, if that has no end, comes only with `to_the_end`: else it may be half a line. One that is
         followed goes on until the container has ended, or is silent for a minute (SilentConnectionError).
         """
-        splitter, size = LineSplitter(exact=self.cursor.exact), 0
-        chunks = self.chunks(since=self.cursor.reconnect(), tail=tail, limit=limit, follow=follow)
-        async with contextlib.aclosing(chunks):
+        splitter, size, since = LineSplitter(exact=self.cursor.exact), 0, self.cursor.reconnect()
+        asked = (("sinceTime", since), ("tailLines", tail), ("limitBytes", limit), ("follow", follow or None))
+        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
+        params |= {name: value for name, value in asked if value is not None}
+        idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
+        async with contextlib.aclosing(self._client.stream(f"{self._path}/log", params, idle_timeout=idle)) as chunks:
             async for chunk in chunks:
                 size += len(chunk)
                 for line in splitter.feed(chunk):
@@ -147,16 +150,6 @@ class PodLog:
         self.is_cut = limit is not None and size >= limit
         if to_the_end and splitter.rest and (text := self.cursor.take(splitter.rest)) is not None:
             yield text
-
-    def chunks(
-        self, *, since: str | None = None, tail: int | None = None, limit: int | None = None, follow: bool = False
-    ) -> AsyncGenerator[bytes]:
-        """Yield what one stream brings, wherever the cursor is, from an RFC 3339 time on: lines with timestamps."""
-        asked = (("sinceTime", since), ("tailLines", tail), ("limitBytes", limit), ("follow", follow or None))
-        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
-        params |= {name: value for name, value in asked if value is not None}
-        idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
-        return self._client.stream(f"{self._path}/log", params, idle_timeout=idle)
 
     async def state(self) -> State:
         """Return how the pod stands: the log of one that is gone went with it, and its name may be another's."""

@@ -219,7 +219,7 @@ class Cluster(Hook):
     def get(self, _key: str) -> Any:
         return self.record
 
-    def list_jobs(self, _like: JobRef, _selector: str) -> list[dict[str, Any]]:
+    def list_jobs(self, _namespace: str, _selector: str, _plural: str) -> list[dict[str, Any]]:
         return list(self.jobs.values())
 
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
