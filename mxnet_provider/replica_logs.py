@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_operator.client.outage import Outage
-from mxnet_operator.client.pod_log import PodLog
+from mxnet_operator.client.pod_log import PodFollower, PodLog
 from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.long_result import is_part
 from mxnet_operator.readers.pods import has_log, label_of
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 _POLL_BYTES: Final = 8 * 1024 * 1024
 """So much that is new is read in one poll; the rest in the next ones."""
 _POLL_SECONDS: Final = 10.0
-_SHOW_SECONDS: Final = 10.0
-"""How long the rest of a log is shown as it is read; what is left then is read for its figures first."""
-_DRAIN_SECONDS: Final = 50.0
+_DRAIN_SECONDS: Final = 60.0
 _TAIL_SECONDS: Final = 10.0
 _TAIL_LINES: Final = 1000
 _AT_ONCE: Final = {"polls": 1000, "follows": 10_000}
@@ -50,17 +48,8 @@ _TURN: Final = 1000
 """After work of so much cost the event loop has its turn: hundreds of jobs share it."""
 
 
-_followed: Final[set["Follower"]] = set()
-"""Those that are under way in this process."""
-
-
-class Follower:
-    """The following of one pod's log, in a task of its own."""
-
-    def __init__(self, log: PodLog) -> None:
-        self.log = log
-        self.is_complete = False
-        self.task: asyncio.Task[None] | None = None
+_followed: Final[set[asyncio.Task[None]]] = set()
+"""Followings that are under way in this process."""
 
 
 class ReplicaLogs:
@@ -105,7 +94,7 @@ class ReplicaLogs:
         self._cursors = {label: LogCursor(cursors.get(label)) for label in self._chosen}
         self._shown_until = shown_until
         self._pods: dict[str, replicas.Pod] = {}
-        self._followers: dict[str, Follower] = {}
+        self._followers: dict[str, PodFollower] = {}
         self._cut_short: set[str] = set()
         self._restarts: int | None = None
         self._warned = False
@@ -119,7 +108,7 @@ class ReplicaLogs:
 
     async def __aexit__(self, *exc_info: object) -> None:
         for follower in self._followers.values():
-            await _end(follower)
+            await follower.cancel()
 
     def cursors(self) -> dict[str, list[Any]]:
         """Positions up to which the logs have been read."""
@@ -153,80 +142,61 @@ class ReplicaLogs:
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
         last = {label_of(pod): pod for pod in pods if label_of(pod) in self._cursors and has_log(pod)}
-        for label in {*self._budgets, *self._followers} - set(last):
-            if label in self._followers:  # its pod is gone, and what it still wrote may be under way
-                await self._settle(label)
-            if label in self._budgets:
-                await self._emit(self._budgets[label].finish())
+        for label in [each for each in self._followers if each not in last]:
+            await self._settle(label)  # its pod is gone, and what it still wrote may be under way
         for label, pod in last.items():
             name = pod["metadata"]["name"]
-            if (follower := self._followers.get(label)) is not None:
-                if follower.log.uid == pod["metadata"]["uid"]:
-                    await _end(follower)
-                else:
-                    await self._settle(label)
-                    self._cursors[label] = LogCursor()
-            if await self._is_read_whole(label, name):
-                self.complete.add(label)
+            if (follower := self._followers.get(label)) is not None and follower.log.uid == pod["metadata"]["uid"]:
+                await follower.cancel()
             else:
-                await self._read_tail(label, name)
-            await self._emit(self._budget(label, name).finish())
-        self.complete -= self._cut_short
-
-    async def _is_read_whole(self, label: str, name: str) -> bool:
-        """Read the rest of a log, for some seconds as it is shown, then for its figures alone."""
-        for seconds in (_SHOW_SECONDS, _DRAIN_SECONDS):
+                await self._settle(label)
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(_DRAIN_SECONDS):
                     await self._read(label, name, to_the_end=True)
-            except TimeoutError:
-                self._budget(label, name).hold_back()
+                self.complete.add(label)
             except Exception as e:
-                self._log.warning("[%s] The log could not be read to its end: %s", label, message(e))
-                break
-            else:
-                return True
-        self._log.warning(
-            "[%s] The log was not read whole, and figures from its middle may be missing. All of it, while the pod is "
-            "there: kubectl logs -n %s %s",
-            label,
-            self._ref.namespace,
-            name,
-        )
-        return False
+                why = "that took too long" if isinstance(e, TimeoutError) else message(e)
+                self._log.warning(
+                    "[%s] The log was not read whole (%s), and figures from its middle may be missing. All of it, "
+                    "while the pod is there: kubectl logs -n %s %s",
+                    label,
+                    why,
+                    self._ref.namespace,
+                    name,
+                )
+                await self._read_tail(label, name)
+        for budget in self._budgets.values():
+            await self._emit(budget.finish())
+        self.complete -= self._cut_short
 
     async def _follow(self, label: str, pod: replicas.Pod) -> None:
         """Begin to follow a pod's log, unless that is under way, and show what was kept back of it."""
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-        if (before := self._followers.get(label)) is not None:
-            if before.log.uid == uid:
-                await self._emit(self._budget(label, name).release())
-                return
-            await self._settle(label)
-            self._cursors[label] = LogCursor()
-        self._followers[label] = follower = Follower(self._log_of(label, name, uid))
-        follower.task = asyncio.create_task(self._keep_reading(follower, label, name))
-        _followed.add(follower)
-        follower.task.add_done_callback(lambda _: _followed.discard(follower))
+        if (before := self._followers.get(label)) is not None and before.log.uid == uid:
+            await self._emit(self._budget(label, name).release())
+            return
+        await self._settle(label)
+
+        async def take(text: str) -> None:
+            await self._show(label, name, text)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            _followed.discard(task)
+            if not task.cancelled() and (e := task.exception()) is not None:
+                self._log.warning("[%s] gave up reading the log: %s", label, message(e))
+
+        self._followers[label] = follower = PodFollower(self._log_of(label, name, uid), take)
+        _followed.add(follower.task)
+        follower.task.add_done_callback(ended)
 
     async def _settle(self, label: str) -> None:
-        """Let the following of a pod that has ended, or is gone, come to its end."""
-        follower = self._followers.pop(label)
-        if follower.task is not None:
-            await asyncio.wait({follower.task}, timeout=_SETTLE_SECONDS)
-        await _end(follower)
-        (self.complete if follower.is_complete else self._cut_short).add(label)
-
-    async def _keep_reading(self, follower: Follower, label: str, name: str) -> None:
-        """Read until the container has ended, or its pod is gone."""
-        try:
-            async with aclosing(follower.log.follow()) as lines:
-                async for text in lines:
-                    await self._show(label, name, text)
-                    await self._give_way(1 + len(text) // 1024)
-            follower.is_complete = True
-        except Exception as e:
-            self._log.warning("[%s] gave up reading the log: %s", label, message(e))
+        """Let the following of a pod that has ended, or is gone, come to its end: another's log begins anew."""
+        if (follower := self._followers.pop(label, None)) is None:
+            return
+        await asyncio.wait({follower.task}, timeout=_SETTLE_SECONDS)
+        await follower.cancel()
+        (self.complete if follower.is_whole else self._cut_short).add(label)
+        self._cursors[label] = LogCursor()
 
     def _log_of(self, label: str, name: str, uid: str = "") -> PodLog:
         """Return a pod's log from where the cursor is. It goes on through any outage: the wait for the job decides."""
@@ -261,7 +231,6 @@ class ReplicaLogs:
                 fresh += len(text)
                 if fresh > limit:
                     return
-                await self._give_way(1 + len(text) // 1024)
 
     async def _read_tail(self, label: str, pod: str) -> None:
         """Read the last lines alone, where reading all of them was too much."""
@@ -277,11 +246,12 @@ class ReplicaLogs:
 
     async def _show(self, label: str, pod: str, text: str) -> None:
         """Take a line's figures, and show it if the task's log has room for it."""
+        await self._give_way(1 + len(text) // 1024)
+        if is_part(text):
+            return
         if label == self._chosen[0]:
             self.metrics.read(text)
             self._stalled.read(text)
-        if is_part(text):
-            return
         if not self._shown_until or self._cursors[label].moment >= self._shown_until:
             await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
 
@@ -317,9 +287,3 @@ class ReplicaLogs:
         if not self._warned:
             self._warned = True
             self._log.warning("Could not read the replicas' logs; will try again: %s", message(e))
-
-
-async def _end(follower: Follower) -> None:
-    if follower.task is not None:
-        follower.task.cancel()
-        await asyncio.wait({follower.task})

@@ -64,10 +64,6 @@ class LogBudget:
             self._drop()
         yield from self.finish()
 
-    def hold_back(self) -> None:
-        """Keep every line back from now on: the log has ended, and reading it matters more than showing it."""
-        self._most = self._left = self._per_second = 0.0
-
     def finish(self) -> Iterator[str]:
         """All lines kept back: the log has ended."""
         if self._left_out:

@@ -10,7 +10,6 @@ from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.readers.log_lines import LogCursor, split_lines
 from mxnet_provider import replica_logs
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.log_budget import LogBudget
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.replica_logs import ReplicaLogs
 
@@ -133,7 +132,7 @@ class ScriptedLog:
         async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print), follows=True) as logs:
             await logs.poll(job)
             (follower,) = logs._followers.values()
-            await follower.task
+            await asyncio.wait({follower.task})
             return follower
 
 
@@ -143,7 +142,7 @@ async def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through
         [f"{T}1Z a\n{T}1Z b\n{T}2Z c\n".encode()],
         [f"{T}2Z c\n{T}3Z d\n".encode()],
     )
-    assert (await log.follow(monkeypatch)).is_complete
+    assert (await log.follow(monkeypatch)).is_whole
     assert log.shown == ["a", "b", "c", "d"]
     assert log.asked == [None, f"{T}1Z", f"{T}2Z"]
     assert log.warnings == []
@@ -152,28 +151,28 @@ async def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through
 async def test_a_stream_that_breaks_after_the_end_is_read_again(monkeypatch):
     log = ScriptedLog([f"{T}1Z a\n".encode(), ApiUnavailable("reset")], [f"{T}1Z a\n{T}2Z b".encode()])
     log.ended = lambda: True
-    assert (await log.follow(monkeypatch)).is_complete
+    assert (await log.follow(monkeypatch)).is_whole
     assert log.shown == ["a", "b"]
 
 
 async def test_a_log_that_cannot_be_read_is_tried_again_and_said_so_once(monkeypatch):
     dead_node = ApiError(500, "InternalError", "dial tcp: connection refused")
     log = ScriptedLog(*([[dead_node]] * 12), [f"{T}1Z a\n".encode()])
-    assert (await log.follow(monkeypatch)).is_complete
+    assert (await log.follow(monkeypatch)).is_whole
     assert log.shown == ["a"]
     assert log.warnings == [f"[worker-0] the log of digits-worker-0 can't be read for now: {dead_node}"]
 
 
 async def test_a_log_that_may_not_be_read_is_given_up(monkeypatch):
     log = ScriptedLog([ApiError(403, "Forbidden", "pods/log is forbidden")])
-    assert not (await log.follow(monkeypatch)).is_complete
+    assert not (await log.follow(monkeypatch)).is_whole
     assert log.warnings == ["[worker-0] gave up reading the log: pods/log is forbidden"]
 
 
 async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
     streams = [[f"{T}1.{i:02}Z {i}\n".encode(), ApiUnavailable("reset")] for i in range(30)]
     log = ScriptedLog(*streams, [f"{T}2Z end\n".encode()])
-    assert (await log.follow(monkeypatch)).is_complete
+    assert (await log.follow(monkeypatch)).is_whole
     assert len(log.shown) == 31
 
 
@@ -186,18 +185,11 @@ async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_be
     async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True) as logs:
         await logs.poll({"status": {"state": "Running"}})
         await logs._followers["worker-0"].task
-        again = {**log.pod(), "metadata": {**log.pod()["metadata"], "uid": "another"}}
+        again = {**log.pod(ended=True), "metadata": {**log.pod()["metadata"], "uid": "another"}}
         monkeypatch.setattr(log, "pod", lambda **_: again)
         await logs.poll({"status": {"state": "Running", "restarts": 1}})
         await logs._followers["worker-0"].task
     assert log.shown == ["first", "second"]
-
-
-def test_what_is_kept_back_is_read_without_being_shown():
-    budget = LogBudget(at_once=10, per_second=10, notice=str)
-    budget.hold_back()
-    assert [line for number in range(1200) for line in budget.take(f"line {number}")] == []
-    assert list(budget.finish()) == ["200", *(f"line {number}" for number in range(200, 1200))]
 
 
 LOSES_PODS = {"spec": {"runPolicy": {"cleanPodPolicy": "All"}}, "status": {"state": "Running"}}
