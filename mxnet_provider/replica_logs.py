@@ -5,10 +5,10 @@ trigger follows as well where the job's end deletes the pods: what a pod writes 
 """
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -22,7 +22,6 @@ from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
-from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.stalled_gang import StalledGang
 
 if TYPE_CHECKING:
@@ -60,9 +59,9 @@ class ReplicaLogs:
     Args:
         client: Of the job's cluster, entered.
         ref: The job.
-        chosen: The replicas, such as `worker-0`; the figures that the first of them reports become `metrics`.
+        chosen: The replicas, such as `worker-0`.
         log: Where the lines go.
-        metrics: What reads the first one's lines.
+        take_figures: Called with each line of the first one.
         follows: Whether lines are shown as they are written, in tasks of their own, or when `poll` is called.
         cursors: Where an earlier reading has got to.
         shown_until: Lines written before this moment (seconds since the epoch) are in the task's log already: of
@@ -76,7 +75,7 @@ class ReplicaLogs:
         ref: JobRef,
         chosen: Sequence[str],
         log: "Logger",
-        metrics: Metrics,
+        take_figures: Callable[[str], object],
         *,
         follows: bool = False,
         cursors: Mapping[str, Sequence[Any]] = MappingProxyType({}),
@@ -84,7 +83,7 @@ class ReplicaLogs:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.complete: set[str] = set()
-        self.metrics = metrics
+        self._take_figures = take_figures
         self._client = client
         self._ref = ref
         self._chosen = tuple(chosen)
@@ -164,7 +163,9 @@ class ReplicaLogs:
                     self._ref.namespace,
                     name,
                 )
-                await self._read_tail(label, name)
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(_TAIL_SECONDS):
+                        await self._read(label, name, tail=_TAIL_LINES, to_the_end=True)
         for budget in self._budgets.values():
             await self._emit(budget.finish())
         self.complete -= self._cut_short
@@ -221,39 +222,28 @@ class ReplicaLogs:
             label: pod for pod in pods for label in [label_of(pod)] if label in self._cursors and has_log(pod)
         }
 
-    async def _read(self, label: str, pod: str, limit: float = math.inf, *, to_the_end: bool = False) -> None:
+    async def _read(
+        self, label: str, pod: str, limit: float = math.inf, *, tail: int | None = None, to_the_end: bool = False
+    ) -> None:
         """Read on from where the cursor is, up to a limit of characters that were not read before."""
         fresh = 0
         await self._emit(self._budget(label, pod).release())
-        async with aclosing(self._log_of(label, pod).lines(to_the_end=to_the_end)) as lines:
+        async with contextlib.aclosing(self._log_of(label, pod).lines(tail=tail, to_the_end=to_the_end)) as lines:
             async for text in lines:
                 await self._show(label, pod, text)
                 fresh += len(text)
                 if fresh > limit:
                     return
 
-    async def _read_tail(self, label: str, pod: str) -> None:
-        """Read the last lines alone, where reading all of them was too much."""
-        try:
-            async with (
-                asyncio.timeout(_TAIL_SECONDS),
-                aclosing(self._log_of(label, pod).lines(tail=_TAIL_LINES)) as lines,
-            ):
-                async for text in lines:
-                    await self._show(label, pod, text)
-        except Exception as e:
-            self._log.warning("[%s] Could not read the end of the log either: %s", label, message(e))
-
     async def _show(self, label: str, pod: str, text: str) -> None:
         """Take a line's figures, and show it if the task's log has room for it."""
+        if not is_part(text):
+            if label == self._chosen[0]:
+                self._take_figures(text)
+                self._stalled.read(text)
+            if not self._shown_until or self._cursors[label].moment >= self._shown_until:
+                await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
         await self._give_way(1 + len(text) // 1024)
-        if is_part(text):
-            return
-        if label == self._chosen[0]:
-            self.metrics.read(text)
-            self._stalled.read(text)
-        if not self._shown_until or self._cursors[label].moment >= self._shown_until:
-            await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
 
     async def _emit(self, lines: Iterable[str]) -> None:
         left = iter(lines)

@@ -12,13 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.long_result import reference
 from mxnet_provider.exceptions import MXNetJobUnreachableError
-from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.hooks.api_errors import OF_THE_SERVER, is_transient, message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.event import Completion, Event, completion_of
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, LeaseRenewer, title_of
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.polling import retries_of_polls, through_outage, until_next_poll
 from mxnet_provider.job.sensor_state import SensorEvent
 from mxnet_provider.job.state_log import StateLog
@@ -46,6 +48,7 @@ class JobWatch:
         waiting: How often it is polled, and for how long it and the API server may be away.
         logs: Of its replicas.
         log: The task's.
+        metrics: Figures of the training, of the job's status and of its log.
         renewer: What holds the job, and renews its lease; None for nothing.
         lease: Seconds of the lease; None for none.
         deadline: Until when the job may take, in seconds since the epoch.
@@ -62,6 +65,7 @@ class JobWatch:
         logs: ReplicaLogs,
         log: "Logger",
         *,
+        metrics: Metrics,
         renewer: LeaseRenewer | None = None,
         lease: float | None = None,
         deadline: float | None = None,
@@ -75,6 +79,7 @@ class JobWatch:
         self._waiting = waiting
         self._logs = logs
         self._log = log
+        self._metrics = metrics
         self._renewer = renewer
         self._deadline = deadline
         self._reattached_at = reattached_at
@@ -105,15 +110,13 @@ class JobWatch:
             while True:
                 try:
                     job, found, pods = await through_outage(self._retries, self._look)
-                except Exception as e:
-                    if refusal(e) is None and not is_transient(e):
-                        raise
+                except OF_THE_SERVER as e:
                     self._gave_up_on = e
                     return self._event(self._unreachable(e), None, [])
                 if job is not None and job["metadata"]["uid"] == self._ref.uid:
                     self._states.report(job, self._log)
                     self._observe(job)
-                    self._logs.metrics.status(job)
+                    self._metrics.status(job)
                     is_over = found is not None and found.is_over
                     await (self._logs.drain(pods) if is_over else self._logs.poll(job))
                 if found is not None:
@@ -168,8 +171,8 @@ class JobWatch:
         try:
             if await self._client.patch_job(self._ref, patch):
                 self._renewer.written()
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
+        except ApiError as e:
+            if e.is_transient:
                 raise
             self._renewer.give_up()
             self._log.error(NOT_RENEWED, self._ref.title, message(e))
@@ -177,8 +180,8 @@ class JobWatch:
     async def _pods(self) -> list[dict[str, Any]]:
         try:
             return await self._client.replica_pods(self._ref)
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
+        except ApiError as e:
+            if e.is_transient:
                 raise
             self._log.warning("Could not read the job's pods, nor how each ended: %s", message(e))
             return []
@@ -193,7 +196,7 @@ class JobWatch:
             logs_shown=sorted(self._logs.complete),
             log_cursors=self._logs.cursors(),
             outage_s=round(self._retries.outage.longest, 1),
-            metrics=self._logs.metrics.history(),
+            metrics=self._metrics.history(),
         )
 
 
@@ -211,9 +214,7 @@ async def until_settled(
     while True:
         try:
             job = await through_outage(retries, partial(client.get_job, ref))
-        except Exception as e:
-            if refusal(e) is None and not is_transient(e):
-                raise
+        except OF_THE_SERVER as e:
             return SensorEvent(status="error" if is_transient(e) else "refused", message=message(e))
         if (decision := settle(job)) is not None:
             return decision

@@ -1,7 +1,7 @@
 """The hook through which Airflow's workers create, watch and delete MXJobs and read their logs."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -77,9 +77,15 @@ class MXNetJobHook(KubernetesHook):
             return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="ascii").strip()
         return self.DEFAULT_NAMESPACE
 
-    # Airflow's hook has two methods of these names, with other types.
-    create_job = blocking(AsyncJobClient.create_job)  # type: ignore[assignment]
-    get_job = blocking(AsyncJobClient.get_job)  # type: ignore[assignment]
+    # Airflow's hook has two methods of these names, whose types mypy would take for those of an assignment.
+    def create_job(self, manifest: Mapping[str, Any], plural: str = "") -> dict[str, Any]:
+        """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
+        return self._ask(lambda jobs: jobs.create_job(manifest, plural))
+
+    def get_job(self, ref: JobRef) -> dict[str, Any] | None:
+        """Return the job that has the name, or None; whether it is the one is for its uid to say."""
+        return self._ask(lambda jobs: jobs.get_job(ref))
+
     apply_object = blocking(AsyncJobClient.apply_object)
     list_jobs = blocking(AsyncJobClient.list_jobs)
     delete_job = blocking(AsyncJobClient.delete_job)

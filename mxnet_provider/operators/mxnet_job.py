@@ -225,7 +225,7 @@ class MXNetJobOperator(FinalManifestMixin):
         async def watch() -> Event:
             async with self.hook.job_client() as client:
                 cursors = self._cursors or {}
-                logs = ReplicaLogs(client, task_job.ref, chosen, self.log, metrics, follows=True, cursors=cursors)
+                logs = ReplicaLogs(client, task_job.ref, chosen, self.log, metrics.read, follows=True, cursors=cursors)
                 try:
                     return await JobWatch(
                         client,
@@ -233,6 +233,7 @@ class MXNetJobOperator(FinalManifestMixin):
                         self._wait_options,
                         logs,
                         self.log,
+                        metrics=metrics,
                         renewer=task_job.hold.renewer,
                         lease=None if task_job.lease is None else task_job.lease.seconds,
                         deadline=deadline,

@@ -208,12 +208,13 @@ class MXNetJobTrigger(BaseTrigger):
         is_rerun = deferred_at is not None and now - deferred_at > _RESTARTED_AFTER
         if is_rerun and self.get_logs:
             self.log.info("Waiting for %s again; its earlier log lines are above, or in its pods.", self.ref.title)
+        metrics = Metrics(self.stats_tags, self.log.warning)
         logs = ReplicaLogs(
             hook,
             self.ref,
             self.log_replicas if self.get_logs else (),
             self.log,
-            Metrics(self.stats_tags, self.log.warning),
+            metrics.read,
             cursors=self.log_cursors,
             shown_until=now if is_rerun else 0.0,
         )
@@ -228,6 +229,7 @@ class MXNetJobTrigger(BaseTrigger):
             waiting,
             logs,
             self.log,
+            metrics=metrics,
             renewer=self._renewer,
             lease=self.lease,
             deadline=self.deadline,

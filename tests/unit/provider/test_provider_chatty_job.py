@@ -78,7 +78,7 @@ class PollerWorld:
     def __init__(self, lines, **options):
         self.hook, self.log, self.figures, self.now = Hook(lines, **options), Log(), Figures(), 0.0
         self.poller = ReplicaLogs(
-            self.hook, REF, ["worker-0"], self.log, self.figures, cursors={}, clock=lambda: self.now
+            self.hook, REF, ["worker-0"], self.log, self.figures.read, cursors={}, clock=lambda: self.now
         )
 
     def texts(self):

@@ -7,7 +7,7 @@ import pytest
 from mxnet_operator.api import names
 from mxnet_operator.client import outage
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.readers.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
 from mxnet_provider import replica_logs
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
@@ -25,22 +25,14 @@ def take(cursor, lines):
 
 
 def test_lines_come_whole_however_the_stream_is_cut():
-    assert list(split_lines([b"on", b"e\ntwo\n", b"\nfo", b"ur"])) == [b"one", b"two", b"", b"four"]
-
-
-def test_the_unfinished_line_of_a_broken_stream_is_not_shown():
-    def broken():
-        yield b"one\ntw"
-        raise ConnectionError
-
-    seen = []
-    with pytest.raises(ConnectionError):
-        seen.extend(split_lines(broken()))
-    assert b"tw" not in seen
+    splitter = LineSplitter()
+    whole = [line for chunk in (b"on", b"e\ntwo\n", b"\nfo", b"ur") for line in splitter.feed(chunk)]
+    assert (whole, splitter.rest) == ([b"one", b"two", b""], b"four")
 
 
 def test_a_line_without_an_end_comes_in_pieces():
-    pieces = list(split_lines([b"x" * 100_000, b"x" * 100_000, b"\n"]))
+    splitter = LineSplitter()
+    pieces = [piece for chunk in (b"x" * 100_000, b"x" * 100_000, b"\n") for piece in splitter.feed(chunk)]
     assert b"".join(pieces) == b"x" * 200_000
     assert max(map(len, pieces)) < 170_000
 
@@ -129,7 +121,7 @@ class ScriptedLog:
         """The follower of the one pod, when it has ended."""
         monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
         ref, job = JobRef(name="digits", namespace="default", uid="u"), {"status": {"state": "Running"}}
-        async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print), follows=True) as logs:
+        async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print).read, follows=True) as logs:
             await logs.poll(job)
             (follower,) = logs._followers.values()
             await asyncio.wait({follower.task})
@@ -182,7 +174,7 @@ async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_be
     monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
     log.ended = lambda: True
     ref = JobRef(name="digits", namespace="default", uid="u")
-    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True) as logs:
+    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print).read, follows=True) as logs:
         await logs.poll({"status": {"state": "Running"}})
         await logs._followers["worker-0"].task
         again = {**log.pod(ended=True), "metadata": {**log.pod()["metadata"], "uid": "another"}}
@@ -211,7 +203,7 @@ async def test_a_trigger_follows_a_log_that_goes_with_its_job_unless_too_many_ar
     monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
     monkeypatch.setattr(log, "stream", stream)
     log.ended = ends.is_set
-    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print)) as logs:
+    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print).read) as logs:
         await logs.poll(LOSES_PODS)
         await asyncio.sleep(0)
         ends.set()
@@ -221,7 +213,7 @@ async def test_a_trigger_follows_a_log_that_goes_with_its_job_unless_too_many_ar
 
 async def test_a_follower_that_is_ended_leaves_no_line_behind_its_cursor():
     log, ref = ScriptedLog(), JobRef(name="digits", namespace="default", uid="u")
-    logs = ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True)
+    logs = ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print).read, follows=True)
     emitting = asyncio.create_task(logs._emit(str(number) for number in range(100)))
     await asyncio.sleep(0)
     assert 0 < len(log.shown) < 100

@@ -81,8 +81,9 @@ def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> S
 
 def wait_in_a_worker(server: Server, **options: float) -> Any:
     log: Any = SimpleNamespace(info=print, warning=print)
-    logs = ReplicaLogs(server, REF, (), log, Metrics({}, print))  # type: ignore[arg-type]
-    watch = JobWatch(server, REF, WaitOptions(**options), logs, log)  # type: ignore[arg-type]
+    metrics = Metrics({}, print)
+    logs = ReplicaLogs(server, REF, (), log, metrics.read)  # type: ignore[arg-type]
+    watch = JobWatch(server, REF, WaitOptions(**options), logs, log, metrics=metrics)  # type: ignore[arg-type]
     return run_in_thread(watch.run_or_raise())
 
 
@@ -200,11 +201,9 @@ class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
     def cursors(self) -> dict[str, list[object]]:
         return {}
 
-    metrics = SimpleNamespace(history=dict, status=lambda _: None)
-
 
 @pytest.mark.parametrize("looks", [[(0, END)]])
 async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
     logs, log = Logs(), SimpleNamespace(info=print, warning=print)
-    event = await JobWatch(server, REF, WaitOptions(), logs, log).run()  # type: ignore[arg-type]
+    event = await JobWatch(server, REF, WaitOptions(), logs, log, metrics=Metrics({}, print)).run()  # type: ignore[arg-type]
     assert (event.status, logs.is_drained) == ("succeeded", True)
