@@ -180,8 +180,9 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         try:
             job = self.hook.get_job(self._ref())
         except api_errors.OF_THE_SERVER as e:
-            status = "error" if api_errors.is_transient(e) else "refused"
-            return SensorEvent(status=status, message=api_errors.message(e))
+            return SensorEvent(
+                status="error" if api_errors.is_transient(e) else "refused", message=api_errors.message(e)
+            )
         decision = settled(
             job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
         )

@@ -57,8 +57,6 @@ class PodLog:
     ) -> None:
         self.cursor = cursor or LogCursor()
         self.uid = uid
-        self.is_complete = False
-        """Whether a stream that was opened after the container's end has been read to its own end."""
         self.is_cut = False
         """Whether the last stream has ended at its limit of bytes."""
         self._client = client
@@ -90,18 +88,19 @@ class PodLog:
                         yield line
             except SilentConnectionError:
                 continue
-            except (ApiUnavailable, ApiError) as error:
-                if isinstance(error, ApiError) and error.code in _NO_LOG:
+            except ApiUnavailable:
+                pass
+            except ApiError as error:
+                if error.code in _NO_LOG:
                     if state == "ended":
                         return
-                elif isinstance(error, ApiError) and not error.is_transient:
+                elif not error.is_transient:
                     raise
-                elif isinstance(error, ApiError) and not self._is_in_trouble:
+                elif not self._is_in_trouble:
                     self._is_in_trouble = True
                     self._on_trouble(f"the log of {self._pod} can't be read for now: {error}")
             else:
                 if state == "ended":
-                    self.is_complete = True
                     return
             await self._streams.pause()
 
