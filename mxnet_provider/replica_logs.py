@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_operator.client.outage import Outage
@@ -35,9 +35,8 @@ _POLL_SECONDS: Final = 10.0
 _DRAIN_SECONDS: Final = 60.0
 _TAIL_SECONDS: Final = 10.0
 _TAIL_LINES: Final = 1000
-_AT_ONCE: Final = {"polls": 1000, "follows": 10_000}
-_PER_SECOND: Final = {"polls": 20.0, "follows": 200.0}
-"""A worker is its task's alone: it shows more than a trigger does."""
+_ALLOWANCE: Final = {False: (1000, 20.0), True: (10_000, 200.0)}
+"""Lines at once, and more a second, by whether a log is followed: a worker, which does, is its task's alone."""
 _MOST_FOLLOWED: Final = 50
 """Logs that the triggers of a process follow: half of its connections to an API server."""
 _SETTLE_SECONDS: Final = 10.0
@@ -88,7 +87,7 @@ class ReplicaLogs:
         self._ref = ref
         self._chosen = tuple(chosen)
         self._log = log
-        self._how: Literal["polls", "follows"] = "follows" if follows else "polls"
+        self._follows = follows
         self._loses_pods = False
         self._cursors = {label: LogCursor(cursors.get(label)) for label in self._chosen}
         self._shown_until = shown_until
@@ -132,7 +131,7 @@ class ReplicaLogs:
     async def _poll_one(self, label: str, pod: replicas.Pod) -> None:
         """Look at one log. One that takes its time is read on at the next poll: it holds up no lease of the job."""
         has_room = self._loses_pods and len(_followed) < _MOST_FOLLOWED
-        if self._how == "follows" or label in self._followers or has_room:
+        if self._follows or label in self._followers or has_room:
             await self._follow(label, pod)
             return
         async with asyncio.timeout(_POLL_SECONDS):
@@ -265,12 +264,9 @@ class ReplicaLogs:
 
     def _budget(self, label: str, pod: str) -> LogBudget:
         if label not in self._budgets:
-            self._budgets[label] = LogBudget(
-                at_once=_AT_ONCE[self._how],
-                per_second=_PER_SECOND[self._how],
-                notice=notice(label, pod, self._ref.namespace),
-                clock=self._clock,
-            )
+            at_once, per_second = _ALLOWANCE[self._follows]
+            said = notice(label, pod, self._ref.namespace)
+            self._budgets[label] = LogBudget(at_once=at_once, per_second=per_second, notice=said, clock=self._clock)
         return self._budgets[label]
 
     def _warn(self, e: Exception) -> None:

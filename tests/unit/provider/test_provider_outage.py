@@ -25,7 +25,10 @@ RUNNING = {
     "metadata": {"name": "digits", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
     "status": {"conditions": [{"type": "Running", "status": "True"}]},
 }
-DONE = {**RUNNING, "status": {"conditions": [{"type": "Succeeded", "status": "True", "message": "done"}]}}
+DONE = {
+    **RUNNING,
+    "status": {"conditions": [{"type": "Succeeded", "status": "True", "reason": "JobSucceeded", "message": "done"}]},
+}
 ANSWER, AWAY, MISTAKE, END = "answer", "away", "mistake", "end"
 LOOKS: dict[str, tuple[list[tuple[float, str]], bool]] = {
     # (seconds that pass before the look, what comes of it) ..., whether it is borne
@@ -206,4 +209,4 @@ class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
 async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
     logs, log = Logs(), SimpleNamespace(info=print, warning=print)
     event = await JobWatch(server, REF, WaitOptions(), logs, log, metrics=Metrics({}, print)).run()  # type: ignore[arg-type]
-    assert (event.status, logs.is_drained) == ("succeeded", True)
+    assert (event.status, event.reason, logs.is_drained) == ("succeeded", "JobSucceeded", True)
