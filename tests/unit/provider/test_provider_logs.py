@@ -220,3 +220,16 @@ async def test_a_follower_that_is_ended_leaves_no_line_behind_its_cursor():
     emitting.cancel()
     await asyncio.wait({emitting})
     assert log.shown == [str(number) for number in range(100)]
+
+
+async def test_a_log_that_is_read_on_by_another_has_each_line_once():
+    numbers = [str(number) for number in range(1000)]
+    whole = "".join(f"{T}1.{int(number):03}Z {number}\n" for number in numbers).encode()
+    log, ref = ScriptedLog([whole], [whole]), JobRef(name="digits", namespace="default", uid="u")
+    async with ReplicaLogs(log, ref, ["worker-0"], log, len, follows=True) as first:
+        await first.poll({"status": {"state": "Running"}})
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert 0 < len(log.shown) < 1000
+    await ReplicaLogs(log, ref, ["worker-0"], log, len, cursors=first.cursors()).drain([log.pod(ended=True)])
+    assert log.shown == numbers
