@@ -132,6 +132,22 @@ async def test_a_log_that_nobody_has_begun_to_read_is_read():
     assert len(taken) == 3
 
 
+class DeadOnce(Server):
+    """Has a log whose first connection brings one line and then nothing."""
+
+    async def stream(self, path, params, **options):
+        self.stalls_at = None if self.reading.is_set() else 1
+        async for chunk in super().stream(path, params, **options):
+            yield chunk
+
+
+@pytest.mark.usefixtures("brief")
+async def test_a_log_whose_connection_is_dead_at_the_end_is_opened_anew():
+    taken = []
+    assert await finished(DeadOnce(3, **ENDED), taken.append)
+    assert taken == [f"line {number}\n" for number in range(3)]
+
+
 class Reports(Server):
     """Has a log whose first line carries a part of a long result."""
 
