@@ -45,7 +45,7 @@ class MXNetSweepError(AirflowFailException):
 def failure(answer: ApiError, title: str) -> Exception:
     """Make the error of a task in the server's words: for good if the server would reject another try, too."""
     said = f"The API server rejected {title}: {answer.message}"
-    if answer.code == 403 and not api_errors.is_quota(answer):
+    if answer.code == 403 and not answer.is_quota:
         return MXNetPermissionError(said)
     if answer.code == 401:
         return MXNetPermissionError(f"{said} (the credentials were read anew, in vain)")

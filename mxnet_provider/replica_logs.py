@@ -5,16 +5,16 @@ trigger follows as well where the job's end deletes the pods: what a pod writes 
 """
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_operator.client.outage import Outage
-from mxnet_operator.client.pod_log import PodLog
+from mxnet_operator.client.pod_log import PodFollower, PodLog
 from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.long_result import is_part
 from mxnet_operator.readers.pods import has_log, label_of
@@ -22,7 +22,6 @@ from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
-from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.stalled_gang import StalledGang
 
 if TYPE_CHECKING:
@@ -33,14 +32,11 @@ if TYPE_CHECKING:
 _POLL_BYTES: Final = 8 * 1024 * 1024
 """So much that is new is read in one poll; the rest in the next ones."""
 _POLL_SECONDS: Final = 10.0
-_SHOW_SECONDS: Final = 10.0
-"""How long the rest of a log is shown as it is read; what is left then is read for its figures first."""
-_DRAIN_SECONDS: Final = 50.0
+_DRAIN_SECONDS: Final = 60.0
 _TAIL_SECONDS: Final = 10.0
 _TAIL_LINES: Final = 1000
-_AT_ONCE: Final = {"polls": 1000, "follows": 10_000}
-_PER_SECOND: Final = {"polls": 20.0, "follows": 200.0}
-"""A worker is its task's alone: it shows more than a trigger does."""
+_ALLOWANCE: Final = {False: (1000, 20.0), True: (10_000, 200.0)}
+"""Lines at once, and more a second, by whether a log is followed: a worker, which does, is its task's alone."""
 _MOST_FOLLOWED: Final = 50
 """Logs that the triggers of a process follow: half of its connections to an API server."""
 _SETTLE_SECONDS: Final = 10.0
@@ -50,17 +46,8 @@ _TURN: Final = 1000
 """After work of so much cost the event loop has its turn: hundreds of jobs share it."""
 
 
-_followed: Final[set["Follower"]] = set()
-"""Those that are under way in this process."""
-
-
-class Follower:
-    """The following of one pod's log, in a task of its own."""
-
-    def __init__(self, log: PodLog) -> None:
-        self.log = log
-        self.is_complete = False
-        self.task: asyncio.Task[None] | None = None
+_followed: Final[set[asyncio.Task[None]]] = set()
+"""Followings that are under way in this process."""
 
 
 class ReplicaLogs:
@@ -71,9 +58,9 @@ class ReplicaLogs:
     Args:
         client: Of the job's cluster, entered.
         ref: The job.
-        chosen: The replicas, such as `worker-0`; the figures that the first of them reports become `metrics`.
+        chosen: The replicas, such as `worker-0`.
         log: Where the lines go.
-        metrics: What reads the first one's lines.
+        take_figures: Called with each line of the first one.
         follows: Whether lines are shown as they are written, in tasks of their own, or when `poll` is called.
         cursors: Where an earlier reading has got to.
         shown_until: Lines written before this moment (seconds since the epoch) are in the task's log already: of
@@ -87,7 +74,7 @@ class ReplicaLogs:
         ref: JobRef,
         chosen: Sequence[str],
         log: "Logger",
-        metrics: Metrics,
+        take_figures: Callable[[str], object],
         *,
         follows: bool = False,
         cursors: Mapping[str, Sequence[Any]] = MappingProxyType({}),
@@ -95,17 +82,17 @@ class ReplicaLogs:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.complete: set[str] = set()
-        self.metrics = metrics
+        self._take_figures = take_figures
         self._client = client
         self._ref = ref
         self._chosen = tuple(chosen)
         self._log = log
-        self._how: Literal["polls", "follows"] = "follows" if follows else "polls"
+        self._follows = follows
         self._loses_pods = False
         self._cursors = {label: LogCursor(cursors.get(label)) for label in self._chosen}
         self._shown_until = shown_until
         self._pods: dict[str, replicas.Pod] = {}
-        self._followers: dict[str, Follower] = {}
+        self._followers: dict[str, PodFollower] = {}
         self._cut_short: set[str] = set()
         self._restarts: int | None = None
         self._warned = False
@@ -119,7 +106,7 @@ class ReplicaLogs:
 
     async def __aexit__(self, *exc_info: object) -> None:
         for follower in self._followers.values():
-            await _end(follower)
+            await follower.cancel()
 
     def cursors(self) -> dict[str, list[Any]]:
         """Positions up to which the logs have been read."""
@@ -144,7 +131,7 @@ class ReplicaLogs:
     async def _poll_one(self, label: str, pod: replicas.Pod) -> None:
         """Look at one log. One that takes its time is read on at the next poll: it holds up no lease of the job."""
         has_room = self._loses_pods and len(_followed) < _MOST_FOLLOWED
-        if self._how == "follows" or label in self._followers or has_room:
+        if self._follows or label in self._followers or has_room:
             await self._follow(label, pod)
             return
         async with asyncio.timeout(_POLL_SECONDS):
@@ -153,80 +140,63 @@ class ReplicaLogs:
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
         last = {label_of(pod): pod for pod in pods if label_of(pod) in self._cursors and has_log(pod)}
-        for label in {*self._budgets, *self._followers} - set(last):
-            if label in self._followers:  # its pod is gone, and what it still wrote may be under way
-                await self._settle(label)
-            if label in self._budgets:
-                await self._emit(self._budgets[label].finish())
+        for label in [each for each in self._followers if each not in last]:
+            await self._settle(label)  # its pod is gone, and what it still wrote may be under way
         for label, pod in last.items():
             name = pod["metadata"]["name"]
-            if (follower := self._followers.get(label)) is not None:
-                if follower.log.uid == pod["metadata"]["uid"]:
-                    await _end(follower)
-                else:
-                    await self._settle(label)
-                    self._cursors[label] = LogCursor()
-            if await self._is_read_whole(label, name):
-                self.complete.add(label)
+            if (follower := self._followers.get(label)) is not None and follower.log.uid == pod["metadata"]["uid"]:
+                await follower.cancel()
             else:
-                await self._read_tail(label, name)
-            await self._emit(self._budget(label, name).finish())
-        self.complete -= self._cut_short
-
-    async def _is_read_whole(self, label: str, name: str) -> bool:
-        """Read the rest of a log, for some seconds as it is shown, then for its figures alone."""
-        for seconds in (_SHOW_SECONDS, _DRAIN_SECONDS):
+                await self._settle(label)
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(_DRAIN_SECONDS):
                     await self._read(label, name, to_the_end=True)
-            except TimeoutError:
-                self._budget(label, name).hold_back()
+                self.complete.add(label)
             except Exception as e:
-                self._log.warning("[%s] The log could not be read to its end: %s", label, message(e))
-                break
-            else:
-                return True
-        self._log.warning(
-            "[%s] The log was not read whole, and figures from its middle may be missing. All of it, while the pod is "
-            "there: kubectl logs -n %s %s",
-            label,
-            self._ref.namespace,
-            name,
-        )
-        return False
+                why = "that took too long" if isinstance(e, TimeoutError) else message(e)
+                self._log.warning(
+                    "[%s] The log was not read whole (%s), and figures from its middle may be missing. All of it, "
+                    "while the pod is there: kubectl logs -n %s %s",
+                    label,
+                    why,
+                    self._ref.namespace,
+                    name,
+                )
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(_TAIL_SECONDS):
+                        await self._read(label, name, tail=_TAIL_LINES, to_the_end=True)
+        for budget in self._budgets.values():
+            await self._emit(budget.finish())
+        self.complete -= self._cut_short
 
     async def _follow(self, label: str, pod: replicas.Pod) -> None:
         """Begin to follow a pod's log, unless that is under way, and show what was kept back of it."""
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-        if (before := self._followers.get(label)) is not None:
-            if before.log.uid == uid:
-                await self._emit(self._budget(label, name).release())
-                return
-            await self._settle(label)
-            self._cursors[label] = LogCursor()
-        self._followers[label] = follower = Follower(self._log_of(label, name, uid))
-        follower.task = asyncio.create_task(self._keep_reading(follower, label, name))
-        _followed.add(follower)
-        follower.task.add_done_callback(lambda _: _followed.discard(follower))
+        if (before := self._followers.get(label)) is not None and before.log.uid == uid:
+            await self._emit(self._budget(label, name).release())
+            return
+        await self._settle(label)
+
+        async def take(text: str) -> None:
+            await self._show(label, name, text)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            _followed.discard(task)
+            if not task.cancelled() and (e := task.exception()) is not None:
+                self._log.warning("[%s] gave up reading the log: %s", label, message(e))
+
+        self._followers[label] = follower = PodFollower(self._log_of(label, name, uid), take)
+        _followed.add(follower.task)
+        follower.task.add_done_callback(ended)
 
     async def _settle(self, label: str) -> None:
-        """Let the following of a pod that has ended, or is gone, come to its end."""
-        follower = self._followers.pop(label)
-        if follower.task is not None:
-            await asyncio.wait({follower.task}, timeout=_SETTLE_SECONDS)
-        await _end(follower)
-        (self.complete if follower.is_complete else self._cut_short).add(label)
-
-    async def _keep_reading(self, follower: Follower, label: str, name: str) -> None:
-        """Read until the container has ended, or its pod is gone."""
-        try:
-            async with aclosing(follower.log.follow()) as lines:
-                async for text in lines:
-                    await self._show(label, name, text)
-                    await self._give_way(1 + len(text) // 1024)
-            follower.is_complete = True
-        except Exception as e:
-            self._log.warning("[%s] gave up reading the log: %s", label, message(e))
+        """Let the following of a pod that has ended, or is gone, come to its end: another's log begins anew."""
+        if (follower := self._followers.pop(label, None)) is None:
+            return
+        await asyncio.wait({follower.task}, timeout=_SETTLE_SECONDS)
+        await follower.cancel()
+        (self.complete if follower.is_whole else self._cut_short).add(label)
+        self._cursors[label] = LogCursor()
 
     def _log_of(self, label: str, name: str, uid: str = "") -> PodLog:
         """Return a pod's log from where the cursor is. It goes on through any outage: the wait for the job decides."""
@@ -251,39 +221,28 @@ class ReplicaLogs:
             label: pod for pod in pods for label in [label_of(pod)] if label in self._cursors and has_log(pod)
         }
 
-    async def _read(self, label: str, pod: str, limit: float = math.inf, *, to_the_end: bool = False) -> None:
+    async def _read(
+        self, label: str, pod: str, limit: float = math.inf, *, tail: int | None = None, to_the_end: bool = False
+    ) -> None:
         """Read on from where the cursor is, up to a limit of characters that were not read before."""
         fresh = 0
         await self._emit(self._budget(label, pod).release())
-        async with aclosing(self._log_of(label, pod).lines(to_the_end=to_the_end)) as lines:
+        async with contextlib.aclosing(self._log_of(label, pod).lines(tail=tail, to_the_end=to_the_end)) as lines:
             async for text in lines:
                 await self._show(label, pod, text)
                 fresh += len(text)
                 if fresh > limit:
                     return
-                await self._give_way(1 + len(text) // 1024)
-
-    async def _read_tail(self, label: str, pod: str) -> None:
-        """Read the last lines alone, where reading all of them was too much."""
-        try:
-            async with (
-                asyncio.timeout(_TAIL_SECONDS),
-                aclosing(self._log_of(label, pod).lines(tail=_TAIL_LINES)) as lines,
-            ):
-                async for text in lines:
-                    await self._show(label, pod, text)
-        except Exception as e:
-            self._log.warning("[%s] Could not read the end of the log either: %s", label, message(e))
 
     async def _show(self, label: str, pod: str, text: str) -> None:
         """Take a line's figures, and show it if the task's log has room for it."""
-        if label == self._chosen[0]:
-            self.metrics.read(text)
-            self._stalled.read(text)
-        if is_part(text):
-            return
-        if not self._shown_until or self._cursors[label].moment >= self._shown_until:
-            await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
+        if not is_part(text):
+            if label == self._chosen[0]:
+                self._take_figures(text)
+                self._stalled.read(text)
+            if not self._shown_until or self._cursors[label].moment >= self._shown_until:
+                await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
+        await self._give_way(1 + len(text) // 1024)
 
     async def _emit(self, lines: Iterable[str]) -> None:
         left = iter(lines)
@@ -305,21 +264,12 @@ class ReplicaLogs:
 
     def _budget(self, label: str, pod: str) -> LogBudget:
         if label not in self._budgets:
-            self._budgets[label] = LogBudget(
-                at_once=_AT_ONCE[self._how],
-                per_second=_PER_SECOND[self._how],
-                notice=notice(label, pod, self._ref.namespace),
-                clock=self._clock,
-            )
+            at_once, per_second = _ALLOWANCE[self._follows]
+            said = notice(label, pod, self._ref.namespace)
+            self._budgets[label] = LogBudget(at_once=at_once, per_second=per_second, notice=said, clock=self._clock)
         return self._budgets[label]
 
     def _warn(self, e: Exception) -> None:
         if not self._warned:
             self._warned = True
             self._log.warning("Could not read the replicas' logs; will try again: %s", message(e))
-
-
-async def _end(follower: Follower) -> None:
-    if follower.task is not None:
-        follower.task.cancel()
-        await asyncio.wait({follower.task})

@@ -11,17 +11,16 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mxnet_operator.client.pod_log import PodLog
-from mxnet_operator.client.whole_result import result_from
+from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.long_result import reference
-from mxnet_operator.readers.pods import label_of
 from mxnet_provider.exceptions import MXNetJobUnreachableError
-from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.hooks.api_errors import OF_THE_SERVER, is_transient, message
 from mxnet_provider.job import replicas
-from mxnet_provider.job.completion import Completion, completion_of
-from mxnet_provider.job.event import Event
+from mxnet_provider.job.event import Completion, Event, completion_of
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, LeaseRenewer, title_of
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.polling import retries_of_polls, through_outage, until_next_poll
 from mxnet_provider.job.sensor_state import SensorEvent
 from mxnet_provider.job.state_log import StateLog
@@ -49,6 +48,7 @@ class JobWatch:
         waiting: How often it is polled, and for how long it and the API server may be away.
         logs: Of its replicas.
         log: The task's.
+        metrics: Figures of the training, of the job's status and of its log.
         renewer: What holds the job, and renews its lease; None for nothing.
         lease: Seconds of the lease; None for none.
         deadline: Until when the job may take, in seconds since the epoch.
@@ -65,6 +65,7 @@ class JobWatch:
         logs: ReplicaLogs,
         log: "Logger",
         *,
+        metrics: Metrics,
         renewer: LeaseRenewer | None = None,
         lease: float | None = None,
         deadline: float | None = None,
@@ -72,16 +73,13 @@ class JobWatch:
         result_of: str | None = None,
         observe: Callable[[Mapping[str, Any]], None] = lambda _job: None,
     ) -> None:
-        self.gave_up_on: Exception | None = None
-        """What the API server was given up on for, where the event's status is `error` or `refused`."""
-        self.job: dict[str, Any] | None = None
-        """The job as it was read last."""
-        self.found: Completion | None = None
+        self._gave_up_on: Exception | None = None
         self._client = client
         self._ref = ref
         self._waiting = waiting
         self._logs = logs
         self._log = log
+        self._metrics = metrics
         self._renewer = renewer
         self._deadline = deadline
         self._reattached_at = reattached_at
@@ -100,54 +98,35 @@ class JobWatch:
             ApiError: it rejects the look at the job.
         """
         ended = await self.run()
-        if self.gave_up_on is None:
+        if self._gave_up_on is None:
             return ended
         if ended.status == "refused":
-            raise self.gave_up_on
-        raise MXNetJobUnreachableError(ended.message) from self.gave_up_on
+            raise self._gave_up_on
+        raise MXNetJobUnreachableError(ended.message) from self._gave_up_on
 
     async def run(self) -> Event:
         """Wait until the job need not be waited for any more, its states and its log appearing in the task's log."""
         async with self._logs:
             while True:
                 try:
-                    job, pods = await through_outage(self._retries, self._look)
-                except Exception as e:
-                    if refusal(e) is None and not is_transient(e):
-                        raise
-                    self.gave_up_on = e
+                    job, found, pods = await through_outage(self._retries, self._look)
+                except OF_THE_SERVER as e:
+                    self._gave_up_on = e
                     return self._event(self._unreachable(e), None, [])
-                found = self.found
                 if job is not None and job["metadata"]["uid"] == self._ref.uid:
                     self._states.report(job, self._log)
                     self._observe(job)
-                    self._logs.metrics.status(job)
+                    self._metrics.status(job)
                     is_over = found is not None and found.is_over
                     await (self._logs.drain(pods) if is_over else self._logs.poll(job))
                 if found is not None:
                     return self._event(found, job, pods)
                 await asyncio.sleep(until_next_poll(job, self._waiting.poll_interval))
 
-    async def _look(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    async def _look(self) -> tuple[dict[str, Any] | None, Completion | None, list[dict[str, Any]]]:
         """Read the job, hold it, and return it; with its pods and its whole result where it is over."""
-        self.job = job = await self._client.get_job(self._ref)
-        self.found = found = self._completion(job)
-        if job is None or (found is not None and not found.is_over):
-            return job, []
-        if found is None:
-            await self._renew(job)
-            return job, []
-        pods = await self._pods()
-        return await with_whole_result(self._client, job, pods, self._result_of, self._log), pods
-
-    def _unreachable(self, e: Exception) -> Completion:
-        if not is_transient(e):
-            return Completion("refused", message(e), "Unreachable")
-        away = f"The API server has been away for {self._retries.outage.away:.0f} s: {message(e)}"
-        return Completion("error", away, "Unreachable")
-
-    def _completion(self, job: Mapping[str, Any] | None) -> Completion | None:
-        return completion_of(
+        job = await self._client.get_job(self._ref)
+        found = completion_of(
             job,
             self._ref.uid,
             now=time.time(),
@@ -155,6 +134,30 @@ class JobWatch:
             startup_timeout=self._waiting.startup_timeout,
             reattached_at=self._reattached_at,
         )
+        if job is not None and found is None:
+            await self._renew(job)
+        if job is None or found is None or not found.is_over:
+            return job, found, []
+        pods = await self._pods()
+        return await self._with_whole_result(job, pods), found, pods
+
+    async def _with_whole_result(self, job: dict[str, Any], pods: Sequence[replicas.Pod]) -> dict[str, Any]:
+        if self._result_of is None:
+            return job
+        text = (job.get("status") or {}).get("result") or replicas.result_text(pods, self._result_of)
+        if (wanted := reference(text)) is None:
+            return job
+
+        def warn(why: str) -> None:
+            self._log.warning("%s The task returns none.", why)
+
+        return await with_whole_result(self._client.api, job, wanted, replica=self._result_of, on_loss=warn)
+
+    def _unreachable(self, e: Exception) -> Completion:
+        if not is_transient(e):
+            return Completion("refused", message(e), "Unreachable")
+        away = f"The API server has been away for {self._retries.outage.away:.0f} s: {message(e)}"
+        return Completion("error", away, "Unreachable")
 
     async def _renew(self, job: Mapping[str, Any]) -> None:
         """Hold the job as it was just read, and renew its lease where it is time to."""
@@ -168,8 +171,8 @@ class JobWatch:
         try:
             if await self._client.patch_job(self._ref, patch):
                 self._renewer.written()
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
+        except ApiError as e:
+            if e.is_transient:
                 raise
             self._renewer.give_up()
             self._log.error(NOT_RENEWED, self._ref.title, message(e))
@@ -177,8 +180,8 @@ class JobWatch:
     async def _pods(self) -> list[dict[str, Any]]:
         try:
             return await self._client.replica_pods(self._ref)
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
+        except ApiError as e:
+            if e.is_transient:
                 raise
             self._log.warning("Could not read the job's pods, nor how each ended: %s", message(e))
             return []
@@ -193,7 +196,7 @@ class JobWatch:
             logs_shown=sorted(self._logs.complete),
             log_cursors=self._logs.cursors(),
             outage_s=round(self._retries.outage.longest, 1),
-            metrics=self._logs.metrics.history(),
+            metrics=self._metrics.history(),
         )
 
 
@@ -211,41 +214,13 @@ async def until_settled(
     while True:
         try:
             job = await through_outage(retries, partial(client.get_job, ref))
-        except Exception as e:
-            if refusal(e) is None and not is_transient(e):
-                raise
+        except OF_THE_SERVER as e:
             return SensorEvent(status="error" if is_transient(e) else "refused", message=message(e))
         if (decision := settle(job)) is not None:
             return decision
         if job is not None:
             states.report(job, log)
         await asyncio.sleep(until_next_poll(job, poll_interval))
-
-
-async def with_whole_result(
-    client: "AsyncJobClient",
-    job: dict[str, Any],
-    pods: Sequence[replicas.Pod],
-    result_of: str | None,
-    log: "Logger",
-) -> dict[str, Any]:
-    """Return a finished job with its result, from the log where that is too long for the status."""
-    wanted = None
-    if result_of is not None:
-        wanted = reference((job.get("status") or {}).get("result") or replicas.result_text(pods, result_of))
-    if wanted is None:
-        return job
-    for name in (pod["metadata"]["name"] for pod in pods if label_of(pod) == result_of):
-        lines = PodLog(client.api, job["metadata"]["namespace"], name).lines(tail=wanted.tail_lines)
-        try:
-            if (whole := await result_from(lines, wanted, job)) is not None:
-                return whole
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
-                raise
-            log.warning("The log of %s, which has the job's result, could not be read: %s", name, message(e))
-    log.warning("%s The task returns none.", wanted.loss)
-    return job
 
 
 class StoppedError(Exception):

@@ -34,7 +34,7 @@ def cleanup_jobs(args: Namespace) -> None:
     failed = left = 0
     try:
         with create_session() as session:
-            for job in filter(abandoned.is_unfinished, hook.all_jobs(args.namespace, task_labels.TOKEN_LABEL)):
+            for job in filter(abandoned.is_unfinished, hook.list_jobs(args.namespace, task_labels.TOKEN_LABEL)):
                 task, state = _task_of(session, abandoned.try_id_of(job))
                 fate = abandoned.fate(job, state, now, min_age=min_age, include_unknown=args.include_unknown)
                 done = _carry_out(hook, job, fate) if args.delete else fate.what
@@ -42,9 +42,7 @@ def cleanup_jobs(args: Namespace) -> None:
                 left += done == "delete"
                 if fate.what == "delete" or args.verbose:
                     rows.append(_row(job, task, done, fate))
-    except Exception as e:
-        if api_errors.refusal(e) is None and not api_errors.is_transient(e):
-            raise
+    except api_errors.OF_THE_SERVER as e:
         raise SystemExit(f"The API server could not be asked: {api_errors.message(e)}") from e
     AirflowConsole().print_as(data=rows, output=args.output)
     if failed:
@@ -97,9 +95,7 @@ def _carry_out(hook: "MXNetJobHook", job: Mapping[str, Any], fate: Fate) -> str:
     holds = holder.held_exactly_by(holder.holder_of(job))
     try:
         ended = hook.end_job(ref, partial(kill.request, uid=ref.uid, action="delete", holds=holds))
-    except Exception as e:
-        if api_errors.refusal(e) is None and not api_errors.is_transient(e):
-            raise
+    except api_errors.OF_THE_SERVER as e:
         hook.log.error("%s could not be deleted: %s", ref.title, api_errors.message(e))  # noqa: TRY400
         return "failed"
     return "deleted" if ended.done else "leave"

@@ -9,11 +9,6 @@ OF_THE_SERVER: Final = (ApiError, ApiUnavailable, TimeoutError, ConnectionError)
 _FOR_GOOD: Final = frozenset({400, 404, 405, 415, 422})
 
 
-def refusal(e: BaseException) -> ApiError | None:
-    """Return the error, if it is an answer of an API server."""
-    return e if isinstance(e, ApiError) else None
-
-
 def is_transient(e: BaseException) -> bool:
     """Whether asking again might help: no connection, overload, or an error of the server's own.
 
@@ -28,11 +23,6 @@ def is_transient(e: BaseException) -> bool:
 def is_permanent(e: ApiError) -> bool:
     """Whether the request will be rejected in that way for ever. A namespace may still be created."""
     return (e.code in _FOR_GOOD and e.reason != "NotFound") or (e.code >= 500 and not e.is_transient)
-
-
-def is_quota(e: ApiError) -> bool:
-    """Whether a quota is used up, which may change without the job."""
-    return e.is_quota
 
 
 def message(e: BaseException) -> str:

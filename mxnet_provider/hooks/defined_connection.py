@@ -5,7 +5,6 @@ Airflow says "isn't defined" as well where its own API server, database or secre
 another cluster, where no job of ours is found. So Airflow is asked once more, in a way in which it tells the two apart.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Iterator
 from typing import Any, Final
@@ -35,15 +34,10 @@ def require_undefined(conn_id: str) -> None:
 
 
 async def require_undefined_async(conn_id: str) -> None:
-    """Do what `require_undefined` does on an event loop."""
-    if airflow_versions.IS_AIRFLOW_2:
-        await asyncio.to_thread(_require_undefined_in_backends, conn_id)
-    elif (supervisor := _supervisor()) is not None:
-        with _errors_as_outage(conn_id):
-            # `airflow dags test` runs triggers beside a supervisor that only answers synchronously.
-            can_wait = hasattr(supervisor, "asend")
-            answer = await supervisor.asend(_question(conn_id)) if can_wait else supervisor.send(_question(conn_id))
-        _judge(conn_id, answer)
+    """Do what `require_undefined` does, on a triggerer's event loop."""
+    from asgiref.sync import sync_to_async  # noqa: PLC0415 - Airflow's own way off the loop: its answers come over it
+
+    await sync_to_async(require_undefined)(conn_id)
 
 
 def _require_undefined_in_backends(conn_id: str) -> None:

@@ -1,17 +1,18 @@
 """The job client over an Airflow connection."""
 
 import abc
+import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import ClassVar, Final, Self
 
 import aiohttp
 from kubernetes import client
+from requests.utils import should_bypass_proxies
 
 from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.credentials import Credentials
-from mxnet_provider.hooks import kube_configuration
+from mxnet_operator.kube.credentials import Credentials, from_configuration
 
 REPLY_SECONDS: Final = 30.0
 
@@ -60,8 +61,13 @@ class AsyncJobClient(JobClient, abc.ABC):
         await self._held.aclose()
 
     async def _credentials(self, *, anew: bool) -> Credentials:
-        configuration = await self._configuration(anew=anew)
-        return await kube_configuration.credentials(configuration, self._renewed)
+        found = await self._configuration(anew=anew)
+        # The proxy of the Kubernetes client's configuration, by the rule of its own requests.
+        is_direct = not found.proxy or should_bypass_proxies(found.host, found.no_proxy or "")
+        proxy = None if is_direct else found.proxy
+        return await asyncio.to_thread(
+            from_configuration, found, namespace="default", proxy=proxy, reload=self._renewed
+        )
 
     async def _renewed(self) -> Credentials:
         self._say("The API server no longer accepts the credentials, or is no longer trusted; reading them anew.")

@@ -4,15 +4,11 @@ Airflow's asynchronous hook takes no `config_file` and doesn't try the pod's ser
 Here both kinds of hooks lead to the same cluster.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 from kubernetes import client, config
-from requests.utils import should_bypass_proxies
-
-from mxnet_operator.kube.credentials import Credentials, from_configuration
 
 
 def load(
@@ -61,22 +57,6 @@ def load(
     if _truth(_field(extra, "disable_verify_ssl")):
         found.verify_ssl = False
     return found
-
-
-async def credentials(configuration: client.Configuration, reload: Callable[[], Awaitable[Credentials]]) -> Credentials:
-    """Make credentials of a configuration, with its proxy by the rule of the Kubernetes client's own requests.
-
-    Raises:
-        CredentialsError: something of it can't be used.
-    """
-    bypass = not configuration.proxy or should_bypass_proxies(configuration.host, configuration.no_proxy or "")
-    return await asyncio.to_thread(
-        from_configuration,
-        configuration,
-        namespace="default",
-        proxy=None if bypass else configuration.proxy,
-        reload=reload,
-    )
 
 
 def _field(extra: Mapping[str, Any], name: str) -> Any:

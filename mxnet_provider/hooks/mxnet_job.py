@@ -1,7 +1,6 @@
 """The hook through which Airflow's workers create, watch and delete MXJobs and read their logs."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,21 +10,14 @@ from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
 from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 from kubernetes import client
 
-from mxnet_operator.api import names
 from mxnet_operator.client.blocking import blocking
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.pod_log import PodLog
-from mxnet_operator.kube.errors import ApiError
-from mxnet_operator.readers.log_lines import split_lines
 from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.hooks.job_client import AsyncJobClient
-from mxnet_provider.job.completion import Completion
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.polling import JITTER, through_outage
-from mxnet_provider.options import WaitOptions
-from mxnet_provider.replica_logs import ReplicaLogs
-from mxnet_provider.watch import JobWatch, StoppedError, run_in_thread
+from mxnet_provider.watch import run_in_thread
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
@@ -86,7 +78,7 @@ class MXNetJobHook(KubernetesHook):
         return self.DEFAULT_NAMESPACE
 
     # Airflow's hook has two methods of these names, whose types mypy would take for those of an assignment.
-    def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
+    def create_job(self, manifest: Mapping[str, Any], plural: str = "") -> dict[str, Any]:
         """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
         return self._ask(lambda jobs: jobs.create_job(manifest, plural))
 
@@ -95,14 +87,12 @@ class MXNetJobHook(KubernetesHook):
         return self._ask(lambda jobs: jobs.get_job(ref))
 
     apply_object = blocking(AsyncJobClient.apply_object)
-    all_jobs = blocking(AsyncJobClient.all_jobs)
     list_jobs = blocking(AsyncJobClient.list_jobs)
     delete_job = blocking(AsyncJobClient.delete_job)
     patch_job = blocking(AsyncJobClient.patch_job)
     may_patch = blocking(AsyncJobClient.may_patch)
     end_job = blocking(AsyncJobClient.end_job)
     replica_pods = blocking(AsyncJobClient.replica_pods)
-    get_replica_pod = blocking(AsyncJobClient.get_replica_pod)
 
     def get_job_once(self, ref: JobRef, *, timeout: float | None = None) -> dict[str, Any] | None:
         """Return what `get_job` does, without trying again where the API server does not answer within `timeout` s."""
@@ -121,28 +111,13 @@ class MXNetJobHook(KubernetesHook):
             key=lambda event: event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or "",
         )
 
-    def read_log(
-        self, pod: str, namespace: str, *, since: str | None = None, tail_lines: int | None = None
-    ) -> list[bytes] | None:
-        """Return the lines of the pod's `mxnet` container so far, each with its timestamp; None where the pod is gone.
+    def last_lines(self, pod: str, namespace: str, lines: int) -> list[str]:
+        """Return the last lines of the pod's `mxnet` container so far; none where the pod is gone."""
 
-        Args:
-            pod: The pod's name.
-            namespace: The pod's namespace.
-            since: An RFC 3339 time in whole seconds; earlier lines are left out.
-            tail_lines: How many of the last lines to read; None for all.
-        """
+        async def read(jobs: AsyncJobClient) -> list[str]:
+            return [line async for line in PodLog(jobs.api, namespace, pod).so_far(tail=lines)]
 
-        async def read(jobs: AsyncJobClient) -> list[bytes]:
-            found = PodLog(jobs.api, namespace, pod).chunks(since=since, tail=tail_lines)
-            return list(split_lines([chunk async for chunk in found]))
-
-        try:
-            return self._ask(read)
-        except ApiError as e:
-            if e.code == 404:
-                return None
-            raise
+        return self._ask(read)
 
     def job_client(self) -> AsyncJobClient:
         """Return an asynchronous client of the same cluster, to be entered."""
@@ -154,46 +129,6 @@ class MXNetJobHook(KubernetesHook):
             for name in _CLIENTS:
                 self.__dict__.pop(name, None)
         return self.api_client.configuration
-
-    def wait(
-        self,
-        ref: JobRef,
-        *,
-        poll_interval: float,
-        startup_timeout: float | None = None,
-        api_outage_tolerance: float = WaitOptions.api_outage_tolerance,
-        stop: threading.Event | None = None,
-    ) -> tuple[Completion, dict[str, Any] | None] | None:
-        """Wait until the job need not be waited for any more.
-
-        Args:
-            ref: The job: the one with this uid is waited for.
-            poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
-            startup_timeout: For how many seconds the job may wait for its pods to run.
-            api_outage_tolerance: For how many seconds the API server may be away.
-            stop: Ends the waiting when set; then None is returned.
-
-        Returns:
-            The completion, and the job as it was then.
-
-        Raises:
-            MXNetJobUnreachableError: The API server was away for too long.
-        """
-        waiting = WaitOptions(
-            poll_interval=poll_interval, startup_timeout=startup_timeout, api_outage_tolerance=api_outage_tolerance
-        )
-
-        async def wait() -> tuple[Completion, dict[str, Any] | None] | None:
-            async with self.job_client() as jobs:
-                logs = ReplicaLogs(jobs, ref, (), self.log, Metrics({}, self.log.warning))
-                watch = JobWatch(jobs, ref, waiting, logs, self.log)
-                await watch.run_or_raise()
-                return None if watch.found is None else (watch.found, watch.job)
-
-        try:
-            return run_in_thread(wait(), stop)
-        except StoppedError:
-            return None
 
     def _ask(self, call: Callable[[AsyncJobClient], Coroutine[Any, Any, T]]) -> T:
         return self._through_outage(partial(self._ask_once, call))

@@ -44,15 +44,9 @@ class LogBudget:
 
     def take(self, text: str) -> Iterator[str]:
         """Yield the lines to show now that there is another one."""
-        if self._held:
-            yield from self.release()
-        cost = _cost(text)
-        if not self._held and self._affords(cost):
-            self._left -= cost
-            yield text
-            return
         self._held.append(text)
-        self._held_cost += cost
+        self._held_cost += _cost(text)
+        yield from self.release()
         while self._held_cost > _TAIL and len(self._held) > 1:
             self._drop()
 
@@ -63,10 +57,6 @@ class LogBudget:
         while self._held_cost > self._left:
             self._drop()
         yield from self.finish()
-
-    def hold_back(self) -> None:
-        """Keep every line back from now on: the log has ended, and reading it matters more than showing it."""
-        self._most = self._left = self._per_second = 0.0
 
     def finish(self) -> Iterator[str]:
         """All lines kept back: the log has ended."""

@@ -6,51 +6,14 @@ before ended. An Airflow before 3.3 has no such store: there the labels of the j
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED, TERMINAL, job_state
-from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import holder, task_labels
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import is_suspended_by_airflow
-
-STORE_KEY: Final = "mxnet_job"
-"""Renaming it would cut running tasks off from their jobs."""
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Record of a task's job in the task state store, from before its creation to its end.
-
-    Fields that a later release adds have defaults, and none is ever taken away: tasks outlive upgrades.
-    """
-
-    ref: JobRef
-    token: str
-    generation: int
-    """The task's `max_tries`, which Airflow sets anew when a task is cleared, and not when it retries by itself: to the
-    tries that there were and its `retries`, which is what it was before where `retries` was lowered by so many."""
-    retries: int | None = None
-    """The task's `retries` in the try that last waited for the job; None in records of earlier releases."""
-    last_try: int = 0
-    """The try that last waited for the job."""
-    phase: Literal["submitting", "submitted", "finished"] = "submitting"
-    try_number: int = 1
-    waits_in: Literal["", "worker", "trigger"] = ""
-    """Where the job was waited for last; empty in records of earlier releases."""
-    deadline: float | None = None
-    """When the try that waits for it runs out of time, in seconds since the epoch."""
-    reattached_at: float | None = None
-    """When the try that waits for it found it, in seconds since the epoch; None where it created it."""
-    redeferrals: int = 0
-    page: str = ""
-    """Address of the job's page, as its status gave it."""
-    manifest: str = ""
-    """The job as it was created, as Airflow's page shows it."""
-    outcome: dict[str, Any] | None = None
-    """The event with which the waiting ended."""
-    v: int = 1
+from mxnet_provider.job.task_memory import Record
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,19 +24,6 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
     """The task's `max_tries` now."""
     retries: int
     """The task's `retries` now."""
-
-
-def load(stored: Any) -> Record | None:
-    """Return the record that the store holds; None for none. Raises MXNetJobError for one that can't be read."""
-    if stored is None:
-        return None
-    try:
-        return msgspec.convert(stored, Record)
-    except msgspec.ValidationError as e:
-        raise MXNetJobError(
-            f"Airflow's task state store holds something else than an MXJob's record under {STORE_KEY!r} ({e}). "
-            "To start anew, delete that key in the task's page, after making sure that no job of it runs."
-        ) from e
 
 
 Decision = Literal["create", "create_same", "replace", "reattach", "resume", "reuse"]

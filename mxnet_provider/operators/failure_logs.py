@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.pods import has_failed, has_log, label_of
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
@@ -46,8 +45,7 @@ def _about(warning: dict[str, Any]) -> str:
 
 def _show_tail(hook: "MXNetJobHook", pod: replicas.Pod, log: "Logger", tail_lines: int) -> None:
     label, metadata = label_of(pod), pod["metadata"]
-    cursor = LogCursor()
-    for number, line in enumerate(hook.read_log(metadata["name"], metadata["namespace"], tail_lines=tail_lines) or ()):
+    for number, line in enumerate(hook.last_lines(metadata["name"], metadata["namespace"], tail_lines)):
         if number == 0:
             log.info("The last lines of %s:", label)
-        log.info("[%s] %s", label, cursor.take(line))
+        log.info("[%s] %s", label, line)

@@ -21,8 +21,7 @@ from mxnet_provider.exceptions import MXNetJobError, MXNetJobUnreachableError, f
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event as events
 from mxnet_provider.job import replicas
-from mxnet_provider.job.completion import completion_of
-from mxnet_provider.job.event import Event
+from mxnet_provider.job.event import Event, completion_of
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
@@ -226,7 +225,7 @@ class MXNetJobOperator(FinalManifestMixin):
         async def watch() -> Event:
             async with self.hook.job_client() as client:
                 cursors = self._cursors or {}
-                logs = ReplicaLogs(client, task_job.ref, chosen, self.log, metrics, follows=True, cursors=cursors)
+                logs = ReplicaLogs(client, task_job.ref, chosen, self.log, metrics.read, follows=True, cursors=cursors)
                 try:
                     return await JobWatch(
                         client,
@@ -234,6 +233,7 @@ class MXNetJobOperator(FinalManifestMixin):
                         self._wait_options,
                         logs,
                         self.log,
+                        metrics=metrics,
                         renewer=task_job.hold.renewer,
                         lease=None if task_job.lease is None else task_job.lease.seconds,
                         deadline=deadline,

@@ -14,16 +14,14 @@ from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event, holder, reattach, task_labels
-from mxnet_provider.job.completion import success_is_known
-from mxnet_provider.job.event import Event
+from mxnet_provider.job.event import Event, success_is_known
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.reattach import Record
+from mxnet_provider.job.task_memory import Record, TaskMemory
 from mxnet_provider.job.task_state import CLEARED, ENDED_BY_A_USER
 from mxnet_provider.links.mxnet_job import job_url
 from mxnet_provider.operators.job_end import JobEnd, task_state
 from mxnet_provider.operators.job_hold import JobHold
 from mxnet_provider.operators.rendered_job import as_created
-from mxnet_provider.operators.task_memory import TaskMemory
 from mxnet_provider.options import EndOptions
 
 if TYPE_CHECKING:
@@ -253,8 +251,7 @@ class TaskJob:
         self, make: Make, deadline: float | None, namespace: str, *, reuse_succeeded: bool
     ) -> dict[str, Any]:
         """Begin from what the jobs themselves say, where no store outlives tries."""
-        like = JobRef(name="", namespace=namespace, plural=self._plural)
-        jobs = self._hook.list_jobs(like, task_labels.selector(self._ti))
+        jobs = self._hook.list_jobs(namespace, task_labels.selector(self._ti), self._plural)
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
         for job in decided.replaced:
             self._end.replace(job, JobRef.of(job, self._plural))

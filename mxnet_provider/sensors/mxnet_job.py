@@ -179,12 +179,10 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         """Read the job, and return what it means for the sensor; None to wait."""
         try:
             job = self.hook.get_job(self._ref())
-        except Exception as e:
-            if api_errors.is_transient(e):
-                return SensorEvent(status="error", message=api_errors.message(e))
-            if api_errors.refusal(e) is None:
-                raise
-            return SensorEvent(status="refused", message=api_errors.message(e))
+        except api_errors.OF_THE_SERVER as e:
+            return SensorEvent(
+                status="error" if api_errors.is_transient(e) else "refused", message=api_errors.message(e)
+            )
         decision = settled(
             job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
         )

@@ -17,7 +17,7 @@ import msgspec
 
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_provider import airflow_versions
-from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.hooks.api_errors import OF_THE_SERVER, message
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.polling import through_outage
@@ -151,9 +151,7 @@ async def _end(
     try:
         async with asyncio.timeout(_KILL_SECONDS):
             ended = await _through_outage(end, decide, connect)
-    except Exception as e:
-        if not is_transient(e) and refusal(e) is None:
-            raise
+    except OF_THE_SERVER as e:
         log.error("%s", kill.not_ended(title, message(e), end.lease, end.ref.namespace))  # noqa: TRY400
         return
     if ended.done:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
@@ -20,7 +19,7 @@ from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.options import DEFAULT_CONNECTION, WaitOptions
 from mxnet_provider.replica_logs import ReplicaLogs
-from mxnet_provider.triggers.arguments import differing
+from mxnet_provider.triggers.arguments import serialized
 from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.triggers.ending import TerminationRequest, ask_early, end_job
 from mxnet_provider.watch import JobWatch
@@ -37,12 +36,6 @@ _RESTARTED_AFTER: Final = 300.0
 A busy triggerer starts one late, and must not leave out the log. After an earlier restart lines are shown twice.
 """
 _IS_TOLD_OF_KILLS: Final = hasattr(BaseTrigger, "on_kill")
-
-_ARGUMENTS: Final = (
-    *("poll_interval", "deadline", "startup_timeout", "api_outage_tolerance"),
-    *("get_logs", "log_replicas", "log_cursors", "result_of"),
-    *("on_kill_action", "propagation_policy", "stats_tags", "deferred_at", "holder", "lease", "reattached_at"),
-)
 
 
 class MXNetJobTrigger(BaseTrigger):
@@ -137,9 +130,7 @@ class MXNetJobTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
-        own = {field: getattr(self, field) for field in _ARGUMENTS} | ClusterConnection.of(self).arguments()
-        arguments = differing(MXNetJobTrigger.__init__, {**msgspec.structs.asdict(self.ref), **own})
-        return f"{type(self).__module__}.{type(self).__name__}", arguments
+        return serialized(self, MXNetJobTrigger.__init__)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait for the job, and send how it ended."""
@@ -208,12 +199,13 @@ class MXNetJobTrigger(BaseTrigger):
         is_rerun = deferred_at is not None and now - deferred_at > _RESTARTED_AFTER
         if is_rerun and self.get_logs:
             self.log.info("Waiting for %s again; its earlier log lines are above, or in its pods.", self.ref.title)
+        metrics = Metrics(self.stats_tags, self.log.warning)
         logs = ReplicaLogs(
             hook,
             self.ref,
             self.log_replicas if self.get_logs else (),
             self.log,
-            Metrics(self.stats_tags, self.log.warning),
+            metrics.read,
             cursors=self.log_cursors,
             shown_until=now if is_rerun else 0.0,
         )
@@ -228,6 +220,7 @@ class MXNetJobTrigger(BaseTrigger):
             waiting,
             logs,
             self.log,
+            metrics=metrics,
             renewer=self._renewer,
             lease=self.lease,
             deadline=self.deadline,

@@ -2,9 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
@@ -12,14 +11,12 @@ from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.sensor_state import SensorEvent, settled
 from mxnet_provider.options import DEFAULT_CONNECTION
-from mxnet_provider.triggers.arguments import differing
+from mxnet_provider.triggers.arguments import serialized
 from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.watch import until_settled
 
 if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
-
-_OWN: Final = ("target_states", "fail_states", "missing_ok", "poll_interval", "api_outage_tolerance")
 
 
 class MXNetJobStateTrigger(BaseTrigger):
@@ -76,10 +73,7 @@ class MXNetJobStateTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
-        own = {field: getattr(self, field) for field in _OWN} | ClusterConnection.of(self).arguments()
-        ref = {key: value for key, value in msgspec.structs.asdict(self.ref).items() if key != "uid"}
-        arguments = differing(MXNetJobStateTrigger.__init__, {**ref, **own})
-        return f"{type(self).__module__}.{type(self).__name__}", arguments
+        return serialized(self, MXNetJobStateTrigger.__init__)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait, and send what was seen."""

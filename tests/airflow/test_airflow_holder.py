@@ -13,7 +13,7 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.reattach import STORE_KEY
+from mxnet_provider.job.task_memory import STORE_KEY
 
 MANIFEST = {
     "apiVersion": "kubeflow.org/v1",

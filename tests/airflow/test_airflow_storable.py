@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mxnet_operator.api import names
 from mxnet_operator.api.storable import storable
-from mxnet_operator.readers.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
 from mxnet_provider.job import event, replicas
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.metrics import Metrics
@@ -104,7 +104,7 @@ TRIES = settings(max_examples=drawn(200, 40), suppress_health_check=list(HealthC
 def test_what_a_replica_writes_is_stored_as_event_result_and_metrics(stored, state, message, result, log):
     warnings = []
     metrics, cursor = Metrics({"dag_id": "d", "task_id": "t"}, warnings.append), LogCursor()
-    for line in split_lines([log]):
+    for line in LineSplitter().feed(log + b"\n"):
         metrics.read(cursor.take(line))
     found, pods = job(state, message, result), [pod(message)]
     sent = Event(

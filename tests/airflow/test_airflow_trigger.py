@@ -20,7 +20,7 @@ from provider_fixtures import RUNNING, OperatorWorld, StampedLog, Try, server_in
 from waiting import SECONDS, until
 
 from mxnet_operator.api import names
-from mxnet_provider.job import event, reattach
+from mxnet_provider.job import event, task_memory
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.triggers import ending, mxnet_job
@@ -521,5 +521,5 @@ def test_events_that_triggers_of_earlier_releases_sent_are_read(file):
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("state-*.json")), ids=lambda file: file.stem)
 def test_state_that_earlier_releases_stored_is_read(file):
-    record = reattach.load(json.loads(file.read_text()))
+    record = task_memory.load(json.loads(file.read_text()))
     assert (record.ref.name, record.generation, record.phase) == ("digits-01234567", 2, "submitted")

@@ -199,7 +199,11 @@ class AsyncMXJobClient:
         chosen = main_replica(found) if replica is None else replica.lower()
         if chosen not in (there := replicas(found)):
             raise ValueError(f"replica: the job has no {replica!r}: it has {', '.join(there)}")
-        lines = self._followed(found, chosen) if follow else self._lines_so_far(found, chosen)
+        metadata = found["metadata"]
+        if follow:
+            lines = self._followed(found, chosen)
+        else:
+            lines = log_lines(self._connected, metadata["namespace"], pod_name(metadata["name"], chosen))
         async with contextlib.aclosing(lines):
             async for line in lines:
                 yield line.rstrip("\r\n")
@@ -324,24 +328,19 @@ class AsyncMXJobClient:
         follower = LogFollower(self._connected, job, replica, lines.put_nowait, outage=outage)
 
         async def to_the_end() -> None:
+            ended, following = asyncio.create_task(self._ended(job, outage)), follower.start()
             try:
-                watching = asyncio.create_task(self._ended(job, outage))
-                following = follower.start()
-                try:
-                    await asyncio.wait({watching, following}, return_when=asyncio.FIRST_COMPLETED)
-                    if not watching.done():
-                        await following  # it ends by an error only
-                    await watching
-                    if not await follower.finish():
-                        raise LogIncompleteError(
-                            f"the end of the log of {replica} of {JobRef.of(job).title} was not received; "
-                            "read it again with follow=False"
-                        )
-                finally:
-                    watching.cancel()
-                    with contextlib.suppress(Exception):
-                        await follower.cancel()
+                await asyncio.wait({ended, following}, return_when=asyncio.FIRST_COMPLETED)
+                await (ended if ended.done() else following)  # which ends by an error only
+                if not await follower.finish():
+                    raise LogIncompleteError(
+                        f"the end of the log of {replica} of {JobRef.of(job).title} was not received; "
+                        "read it again with follow=False"
+                    )
             finally:
+                ended.cancel()
+                with contextlib.suppress(Exception):
+                    await follower.cancel()
                 lines.put_nowait(_END)
 
         task = asyncio.create_task(to_the_end())
@@ -353,12 +352,6 @@ class AsyncMXJobClient:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-
-    async def _lines_so_far(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
-        metadata = job["metadata"]
-        pod = pod_name(metadata["name"], replica)
-        async for line in log_lines(self._connected, metadata["namespace"], pod):
-            yield line
 
 
 def _identity(job: JobOrName) -> tuple[str, str | None, str]:

@@ -150,14 +150,10 @@ class JobClient:
             return False
         return True
 
-    async def list_jobs(self, like: JobRef, selector: str) -> list[dict[str, Any]]:
-        """Return the jobs of a reference's kind and namespace that a label selector finds."""
-        return await self._listed(like.collection, labelSelector=selector)
-
-    async def all_jobs(self, namespace: str | None, selector: str) -> list[dict[str, Any]]:
+    async def list_jobs(self, namespace: str | None, selector: str, plural: str = names.PLURAL) -> list[dict[str, Any]]:
         """Return the jobs of a namespace, or of all, that a label selector finds, read page by page."""
-        like = JobRef(name="", namespace="")
-        path = Resource(like.group, like.version, like.plural).path(namespace)
+        of_kind = JobRef(name="", namespace="")
+        path = Resource(of_kind.group, of_kind.version, plural).path(namespace)
         return await self._listed(path, labelSelector=selector)
 
     async def may_patch(self, ref: JobRef) -> bool:
@@ -212,10 +208,6 @@ class JobClient:
         """Return the pods that the job owns."""
         found = await self._listed(PODS.path(ref.namespace), labelSelector=f"{names.LABEL_JOB_NAME}={ref.name}")
         return [pod for pod in found if is_owned_by(pod, ref.uid)]
-
-    async def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
-        """Return one pod, or None where it is gone."""
-        return await self.api.find(PODS.path(namespace, name), shape=_stored())
 
     async def _listed(self, path: str, **selector: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = (await self.api.list(path, selector))["items"]

@@ -78,26 +78,6 @@ async def collections(
         await retries.pause()
 
 
-async def versions(
-    client: "Client", resource: Resource, namespace: str, name: str, *, outage: Outage | None = None
-) -> AsyncGenerator[dict[str, Any]]:
-    """Yield an object as it is and as it becomes, newest last; some versions may be left out.
-
-    Goes on through short absences of the server. Ends with nothing but an exception. Another object of the name, if
-    one comes between two reads, is recognised by its uid.
-
-    Raises:
-        DeletedError: the object isn't there, now or any more.
-        ApiUnavailable: the server was away for too long.
-    """
-    selector = {"fieldSelector": f"metadata.name={name}"}
-    async with contextlib.aclosing(collections(client, resource.path(namespace), selector, outage=outage)) as changes:
-        async for found in changes:
-            if not found:
-                raise DeletedError(name)
-            yield next(iter(found.values()))
-
-
 def kind_of_job(job: dict[str, Any]) -> Kind:
     """Return the kind of a job that a server returned, or of a manifest that is valid.
 
@@ -142,17 +122,20 @@ def pod_selector(job: dict[str, Any]) -> dict[str, str]:
 async def job_versions(
     client: "Client", job: dict[str, Any], *, outage: Outage | None = None
 ) -> AsyncGenerator[dict[str, Any]]:
-    """Yield a job as it is and as it becomes; as `versions`.
+    """Yield a job as it is and as it becomes, newest last; some versions may be left out.
 
     Raises:
-        DeletedError: it isn't there any more; a later one of its name may be.
+        DeletedError: it isn't there, now or any more; a later one of its name may be.
         ApiUnavailable: the server was away for too long.
     """
     metadata = job["metadata"]
-    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"], outage=outage)
-    async with contextlib.aclosing(found) as changes:
-        async for current in changes:
-            if current["metadata"]["uid"] != metadata["uid"]:
+    path, named = (
+        resource_of_job(job).path(metadata["namespace"]),
+        {"fieldSelector": f"metadata.name={metadata['name']}"},
+    )
+    async with contextlib.aclosing(collections(client, path, named, outage=outage)) as changes:
+        async for found in changes:
+            if (current := found.get(metadata["uid"])) is None:
                 raise DeletedError(metadata["name"])
             yield in_v1_words({"apiVersion": job["apiVersion"], "kind": job["kind"], **current})
 
@@ -255,5 +238,4 @@ __all__ = [
     "resource_of_job",
     "until_finished",
     "until_gone",
-    "versions",
 ]

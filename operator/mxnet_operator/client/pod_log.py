@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mxnet_operator.api import names
-from mxnet_operator.client.jobs import PODS, DeletedError, pod_name, pods_of, versions
+from mxnet_operator.client.jobs import PODS, collections, pod_name, pods_of
 from mxnet_operator.client.outage import LOG_SILENCE_SECONDS, READ_SILENCE_SECONDS, Outage, Retries
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, SilentConnectionError
 from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
@@ -20,8 +20,6 @@ _LOOK = 1.0
 """Seconds between two looks at whether the rest of a log comes, once its job has ended."""
 _MOST_LOOKS = 10
 """Looks in a row that may find no new line, or a pod that still writes."""
-_BETWEEN_PODS: Final = 0.2
-"""Seconds between two looks for the pod of a replica that has none."""
 
 _NO_LOG: Final = frozenset({400, 404})
 """Codes by which a log is refused whose pod is gone, or that isn't there yet."""
@@ -59,8 +57,6 @@ class PodLog:
     ) -> None:
         self.cursor = cursor or LogCursor()
         self.uid = uid
-        self.is_complete = False
-        """Whether a stream that was opened after the container's end has been read to its own end."""
         self.is_cut = False
         """Whether the last stream has ended at its limit of bytes."""
         self._client = client
@@ -92,18 +88,19 @@ class PodLog:
                         yield line
             except SilentConnectionError:
                 continue
-            except (ApiUnavailable, ApiError) as error:
-                if isinstance(error, ApiError) and error.code in _NO_LOG:
+            except ApiUnavailable:
+                pass
+            except ApiError as error:
+                if error.code in _NO_LOG:
                     if state == "ended":
                         return
-                elif isinstance(error, ApiError) and not error.is_transient:
+                elif not error.is_transient:
                     raise
-                elif isinstance(error, ApiError) and not self._is_in_trouble:
+                elif not self._is_in_trouble:
                     self._is_in_trouble = True
                     self._on_trouble(f"the log of {self._pod} can't be read for now: {error}")
             else:
                 if state == "ended":
-                    self.is_complete = True
                     return
             await self._streams.pause()
 
@@ -136,9 +133,12 @@ class PodLog:
         Its last line, if that has no end, comes only with `to_the_end`: else it may be half a line. One that is
         followed goes on until the container has ended, or is silent for a minute (SilentConnectionError).
         """
-        splitter, size = LineSplitter(exact=self.cursor.exact), 0
-        chunks = self.chunks(since=self.cursor.reconnect(), tail=tail, limit=limit, follow=follow)
-        async with contextlib.aclosing(chunks):
+        splitter, size, since = LineSplitter(exact=self.cursor.exact), 0, self.cursor.reconnect()
+        asked = (("sinceTime", since), ("tailLines", tail), ("limitBytes", limit), ("follow", follow or None))
+        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
+        params |= {name: value for name, value in asked if value is not None}
+        idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
+        async with contextlib.aclosing(self._client.stream(f"{self._path}/log", params, idle_timeout=idle)) as chunks:
             async for chunk in chunks:
                 size += len(chunk)
                 for line in splitter.feed(chunk):
@@ -147,16 +147,6 @@ class PodLog:
         self.is_cut = limit is not None and size >= limit
         if to_the_end and splitter.rest and (text := self.cursor.take(splitter.rest)) is not None:
             yield text
-
-    def chunks(
-        self, *, since: str | None = None, tail: int | None = None, limit: int | None = None, follow: bool = False
-    ) -> AsyncGenerator[bytes]:
-        """Yield what one stream brings, wherever the cursor is, from an RFC 3339 time on: lines with timestamps."""
-        asked = (("sinceTime", since), ("tailLines", tail), ("limitBytes", limit), ("follow", follow or None))
-        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
-        params |= {name: value for name, value in asked if value is not None}
-        idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
-        return self._client.stream(f"{self._path}/log", params, idle_timeout=idle)
 
     async def state(self) -> State:
         """Return how the pod stands: the log of one that is gone went with it, and its name may be another's."""
@@ -178,11 +168,71 @@ def _state(pod: Mapping[str, Any] | None, uid: str) -> State:
     return "ended" if is_log_complete(pod) else "writes"
 
 
+class PodFollower:
+    """The following of one pod's log, in a task of its own; lines by which a long result travels are left out."""
+
+    def __init__(self, log: PodLog, take: Callable[[str], Awaitable[object]], *, tail: int | None = None) -> None:
+        """Begin to hand each line to `take`; `tail` limits a log that begins."""
+        self.log = log
+        self._take, self._tail = take, tail
+        self._moved = False
+        """Whether there was a line since the last look."""
+        self.task = asyncio.create_task(self._read())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log was read until its container had ended, or its pod was gone."""
+        return self.task.done() and not self.task.cancelled() and self.task.exception() is None
+
+    async def finish(self) -> bool:
+        """Read to the end of a container that has ended, then stop; returns whether that was reached.
+
+        As long as lines come there is time: the taker may be slow. A connection that brings none may be dead, and is
+        opened anew once.
+
+        Raises:
+            ApiError, ApiUnavailable: the log can't be read.
+        """
+        for _ in range(2):
+            if await self._ends():
+                self.task.result()
+                return True
+            await self.cancel()
+            self.task = asyncio.create_task(self._read())
+        await self.cancel()
+        return False
+
+    async def cancel(self) -> None:
+        """Stop at once."""
+        self.task.cancel()
+        await asyncio.wait({self.task})
+
+    async def _read(self) -> None:
+        async with contextlib.aclosing(self.log.follow(tail=self._tail)) as lines:
+            async for line in lines:
+                if not is_part(line):
+                    await self._take(line)
+                    self._moved = True
+
+    async def _ends(self) -> bool:
+        """Wait until the task is done, or in vain.
+
+        Looks are counted, and not seconds: while the taker of a line doesn't take it, nothing else can happen.
+        """
+        looks = 0
+        while looks < _MOST_LOOKS:
+            self._moved = False
+            await asyncio.wait({self.task}, timeout=_LOOK)
+            if self.task.done():
+                return True
+            looks = 0 if self._moved and await self.log.state() != "writes" else looks + 1
+        return False
+
+
 class LogFollower:
     """Hands each line of a replica's main container to `on_line`, as often as a pod of it starts anew.
 
-    Lines come with their ends, byte for byte (`surrogateescape`), and very long ones in pieces. Those by which a long
-    result travels are left out.
+    Lines come with their ends, byte for byte (`surrogateescape`), and very long ones in pieces.
     """
 
     def __init__(
@@ -197,21 +247,14 @@ class LogFollower:
         outage: Outage | None = None,
     ) -> None:
         """`tail` limits the first log to its last lines; `on_wait` is called with why a log has no lines yet."""
-        self._client = client
-        self._job = job
+        self._client, self._job = client, job
         self._namespace = job["metadata"]["namespace"]
         self._pod = pod_name(job["metadata"]["name"], replica)
-        self._on_line = on_line
-        self._on_wait = on_wait
+        self._on_line, self._on_wait = on_line, on_wait
         self._tail = tail
         self._outage = outage or Outage()
-        self._seen: set[str] = set()
-        self._reading = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
-        self._log: PodLog | None = None
-        """Of the pod whose log is read."""
-        self._moved = False
-        """Whether there was a line since the last look."""
+        self._reading: PodFollower | None = None
 
     def start(self) -> asyncio.Task[None]:
         """Begin to follow, in a task of its own, which ends only by what makes the following stop."""
@@ -221,51 +264,14 @@ class LogFollower:
     async def finish(self) -> bool:
         """Read what is left of the log of a job that has ended, then stop; returns whether that was all of it.
 
-        As long as lines come there is time for those of a pod that has ended: the taker may be slow.
-
         Raises:
             ApiError, ApiUnavailable: what made the following stop before.
         """
-        is_whole = await self._in_time(self._until_read())
-        await self.cancel()
-        if not is_whole and self._log is not None:  # its connection may be dead
-            is_whole = await self._in_time(self._take(self._log))
-        # A container that started and ended between two looks has not been read yet.
-        return is_whole and await self._in_time(self._read_once())
-
-    async def _until_read(self) -> None:
-        async with self._reading:  # else the watching might be ended between the beginning of a log and its end
-            await self.cancel()
-
-    async def _read_once(self) -> None:
-        with contextlib.suppress(DeletedError):
-            async with contextlib.aclosing(self._versions()) as pods:
-                async for pod in pods:
-                    await self._read(pod)
-                    return
-
-    async def _in_time(self, reading: Coroutine[Any, Any, None]) -> bool:
-        """Read until it is done, and return True, or until it is in vain.
-
-        Looks are counted, and not seconds: while the taker of a line doesn't take it, nothing else can happen.
-        """
-        task, looks = asyncio.create_task(reading), 0
-        try:
-            while looks < _MOST_LOOKS:
-                self._moved = False
-                await asyncio.wait({task}, timeout=_LOOK)
-                if task.done():
-                    await task
-                    return True
-                looks = 0 if self._moved and await self._has_ended() else looks + 1
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await task
-        return False
-
-    async def _has_ended(self) -> bool:
-        return self._log is None or await self._log.state() != "writes"
+        await self._stop_watching()
+        is_whole = self._reading is None or await self._reading.finish()
+        async with contextlib.aclosing(self._pods()) as changes:
+            self._begin(await anext(changes))  # a container that started and ended between two looks
+        return is_whole and (self._reading is None or await self._reading.finish())
 
     async def cancel(self) -> None:
         """Stop at once.
@@ -273,30 +279,37 @@ class LogFollower:
         Raises:
             ApiError, ApiUnavailable: what made the following stop before.
         """
+        if self._reading is not None:
+            await self._reading.cancel()
+        await self._stop_watching()
+
+    async def _stop_watching(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watching
 
     async def _watch(self) -> None:
-        while True:
-            with contextlib.suppress(DeletedError):
-                async with contextlib.aclosing(self._versions()) as pods:
-                    async for pod in pods:
-                        await self._read(pod)
-            await asyncio.sleep(_BETWEEN_PODS)  # not made yet, or between two attempts
+        async with contextlib.aclosing(self._pods()) as changes:
+            async for pods in changes:
+                if self._begin(pods) and self._reading is not None:
+                    await asyncio.shield(self._reading.task)
 
-    async def _read(self, pod: dict[str, Any]) -> None:
-        uid = pod["metadata"]["uid"]
-        if uid in self._seen or not pods_of(self._job, [pod]):
-            return
-        if not has_log(pod):
-            self._on_wait(why_not_started(pod))
-            return
-        self._on_wait("")
-        async with self._reading:
-            self._seen.add(uid)
-            self._log = PodLog(
+    def _pods(self) -> AsyncGenerator[dict[str, dict[str, Any]]]:
+        selector = {"fieldSelector": f"metadata.name={self._pod}"}
+        return collections(self._client, PODS.path(self._namespace), selector, outage=self._outage)
+
+    def _begin(self, pods: dict[str, dict[str, Any]]) -> bool:
+        """Begin to follow the log of the replica's pod, unless that was begun before, or there is none yet."""
+        for pod in pods_of(self._job, pods.values()):
+            uid = pod["metadata"]["uid"]
+            if self._reading is not None and uid == self._reading.log.uid:
+                continue
+            if not has_log(pod):
+                self._on_wait(why_not_started(pod))
+                continue
+            self._on_wait("")
+            log = PodLog(
                 self._client,
                 self._namespace,
                 self._pod,
@@ -305,18 +318,13 @@ class LogFollower:
                 outage=self._outage,
                 on_trouble=self._on_wait,
             )
-            tail, self._tail = self._tail, None
-            await self._take(self._log, tail)
+            self._reading = PodFollower(log, self._hand_on, tail=self._tail)
+            self._tail = None
+            return True
+        return False
 
-    async def _take(self, log: PodLog, tail: int | None = None) -> None:
-        async with contextlib.aclosing(log.follow(tail=tail)) as lines:
-            async for line in lines:
-                if not is_part(line):
-                    self._on_line(line)
-                    self._moved = True
-
-    def _versions(self) -> AsyncGenerator[dict[str, Any]]:
-        return versions(self._client, PODS, self._namespace, self._pod, outage=self._outage)
+    async def _hand_on(self, line: str) -> None:
+        self._on_line(line)
 
 
 async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncGenerator[str]:
@@ -328,4 +336,4 @@ async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | N
                 yield line
 
 
-__all__ = ["LogFollower", "PodLog", "log_lines"]
+__all__ = ["LogFollower", "PodFollower", "PodLog", "log_lines"]

@@ -1,7 +1,6 @@
 """The result of a job that is too long for its status: read from the log of the replica that reports it."""
 
-import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.client.jobs import main_replica, pod_name
@@ -14,28 +13,43 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 
-async def with_whole_result(client: "Client", job: dict[str, Any], *, outage: Outage | None = None) -> dict[str, Any]:
+async def with_whole_result(
+    client: "Client",
+    job: dict[str, Any],
+    wanted: Reference | None = None,
+    *,
+    replica: str | None = None,
+    outage: Outage | None = None,
+    on_loss: Callable[[str], object] = lambda _: None,
+) -> dict[str, Any]:
     """Return the job with its whole result in its status; as it is where that is there already, or lost with its pod.
+
+    Args:
+        client: Client to read with.
+        job: The job, which has ended.
+        wanted: What refers to the result; None for the job's status.
+        replica: Replica that reports the result; None for the main one.
+        outage: Outage of the API server.
+        on_loss: Called with why the result can't be had.
 
     Raises:
         ApiUnavailable: the server was away for too long.
     """
-    wanted = reference_in(job)
+    wanted = wanted or reference_in(job)
     if wanted is None:
         return job
     metadata = job["metadata"]
-    log = PodLog(client, metadata["namespace"], pod_name(metadata["name"], main_replica(job)), outage=outage)
+    pod = pod_name(metadata["name"], replica or main_replica(job))
+    log = PodLog(client, metadata["namespace"], pod, outage=outage)
     try:
-        return await result_from(log.so_far(tail=wanted.tail_lines), wanted, job) or job
-    except ApiError:  # the pod's node is gone, or its log may not be read
+        text = text_of(wanted, [line async for line in log.so_far(tail=wanted.tail_lines)])
+    except ApiError as error:  # the pod's node is gone, or its log may not be read
+        on_loss(f"The log of {pod}, which has the job's result, could not be read: {error}")
         return job
+    if text is None:
+        on_loss(wanted.loss)
+        return job
+    return with_result(job, text)
 
 
-async def result_from(lines: AsyncGenerator[str], wanted: Reference, job: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the job with the result that these lines of a log have; None where they lack a part of it."""
-    async with contextlib.aclosing(lines):
-        text = text_of(wanted, [line async for line in lines])
-    return None if text is None else with_result(job, text)
-
-
-__all__ = ["result_from", "with_whole_result"]
+__all__ = ["with_whole_result"]

@@ -15,7 +15,6 @@ from mxnet_operator.client.jobs import (
     images_of,
     job_versions,
     main_replica,
-    pod_name,
     pod_selector,
     pods_of,
 )
@@ -25,7 +24,6 @@ from mxnet_operator.client.training import compare_workers, epochs_wanted
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import PODS
-from mxnet_operator.readers.pods import has_log
 from mxnet_operator.readers.training_log import TrainingLog
 
 LAST_LINES: Final = 2000
@@ -82,8 +80,7 @@ class JobFeed:
         self._local = local
         self._outage = Outage()
         self._characters = 0
-        self._pods_changed = asyncio.Condition()
-        self._has_listed_pods = False
+        self._pods_listed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -151,14 +148,13 @@ class JobFeed:
         versions = collections(self._client, path, pod_selector(self.job), outage=self._outage)
         async with contextlib.aclosing(versions) as changes:
             async for found in changes:
-                self.pods, self._has_listed_pods = pods_of(self.job, found.values()), True
-                async with self._pods_changed:
-                    self._pods_changed.notify_all()
+                self.pods = pods_of(self.job, found.values())
+                self._pods_listed.set()
                 self._touch()
 
     async def _watch_events(self) -> None:
         retries, was_over = Retries(self._outage), False
-        await self._until(lambda: self._has_listed_pods)
+        await self._pods_listed.wait()
         while True:
             try:
                 found = await job_events(self._client, self.job)
@@ -186,25 +182,14 @@ class JobFeed:
 
     async def _follow(self, replica: str, take: Callable[[str], None], tail: int | None) -> None:
         """Hand the log of a replica's pods to `take`, one after the other."""
-        pod = pod_name(self.job["metadata"]["name"], replica)
-        while True:
-            await self._until(lambda: any(each["metadata"]["name"] == pod and has_log(each) for each in self.pods))
-            follower = LogFollower(self._client, self.job, replica, take, tail=tail, outage=self._outage)
-            following = follower.start()
-            gone = asyncio.create_task(self._until(lambda: all(p["metadata"]["name"] != pod for p in self.pods)))
-            try:
-                await asyncio.wait({following, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if following.done():
-                    await following
-            except KubeError as error:
-                self._take_line(f"The log of {replica} can't be read: {error}\n")
-                return
-            finally:
-                await _end([following, gone])
-
-    async def _until(self, condition: Callable[[], bool]) -> None:
-        async with self._pods_changed:
-            await self._pods_changed.wait_for(condition)
+        follower = LogFollower(self._client, self.job, replica, take, tail=tail, outage=self._outage)
+        try:
+            await follower.start()
+        except KubeError as error:
+            self._take_line(f"The log of {replica} can't be read: {error}\n")
+        finally:
+            with contextlib.suppress(KubeError):
+                await follower.cancel()
 
     def _take_figures(self, line: str) -> None:
         self._characters += len(line)

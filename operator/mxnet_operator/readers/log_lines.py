@@ -1,7 +1,7 @@
 """Readers of a replica's log: every line once, over any number of broken connections."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -30,18 +30,6 @@ class LineSplitter:
         while len(self.rest) > _LONGEST_LINE:
             yield self.rest[:_LONGEST_LINE]
             self.rest = self.rest[_LONGEST_LINE:]
-
-
-def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a byte stream, without their line ends.
-
-    When the stream breaks, so does the iteration, before the unfinished line: it is read again after reconnecting.
-    """
-    splitter = LineSplitter()
-    for chunk in chunks:
-        yield from splitter.feed(chunk)
-    if splitter.rest:
-        yield splitter.rest
 
 
 class LogCursor:

@@ -178,8 +178,9 @@ class Jobs(AsyncJobClient):
 async def airflow(server: FollowedServer, *, follows: bool) -> str:
     ref, log = JobRef(name="digits", namespace="default", uid=JOB_UID), TaskLog()
     async with Jobs(server.kubeconfig) as jobs:
-        replicas = ReplicaLogs(jobs, ref, ["worker-0"], log, Metrics({}, print), follows=follows)  # type: ignore[arg-type]
-        watch = JobWatch(jobs, ref, WaitOptions(poll_interval=10), replicas, log)  # type: ignore[arg-type]
+        metrics = Metrics({}, print)
+        replicas = ReplicaLogs(jobs, ref, ["worker-0"], log, metrics.read, follows=follows)  # type: ignore[arg-type]
+        watch = JobWatch(jobs, ref, WaitOptions(poll_interval=10), replicas, log, metrics=metrics)  # type: ignore[arg-type]
         event = await watch.run()
     return {"succeeded": "Succeeded", "deleted": "gone"}.get(event.status, event.status)
 

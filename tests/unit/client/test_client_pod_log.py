@@ -132,6 +132,37 @@ async def test_a_log_that_nobody_has_begun_to_read_is_read():
     assert len(taken) == 3
 
 
+class DeadOnce(Server):
+    """Has a log whose first connection brings one line and then nothing."""
+
+    async def stream(self, path, params, **options):
+        self.stalls_at = None if self.reading.is_set() else 1
+        async for chunk in super().stream(path, params, **options):
+            yield chunk
+
+
+@pytest.mark.usefixtures("brief")
+async def test_a_log_whose_connection_is_dead_at_the_end_is_opened_anew():
+    taken = []
+    assert await finished(DeadOnce(3, **ENDED), taken.append)
+    assert taken == [f"line {number}\n" for number in range(3)]
+
+
+class Reports(Server):
+    """Has a log whose first line carries a part of a long result."""
+
+    async def stream(self, path, params, *, idle_timeout=None):
+        self.reading.set()
+        yield f"{STAMP % 1}mxjob-result {'0' * 64} 1/1 QUJD\n{STAMP % 2}a line\n".encode()
+
+
+async def test_parts_of_a_long_result_are_not_shown():
+    taken = []
+    assert await finished(Reports(1, **ENDED), taken.append)
+    so_far = [line async for line in log_lines(Reports(1, **ENDED), "default", "a-worker-0")]
+    assert (taken, so_far) == (["a line\n"], ["a line\n"])
+
+
 class Replaced(Server):
     """Has a pod whose log ends as another takes its name, and that one's log, which has an end of its own."""
 

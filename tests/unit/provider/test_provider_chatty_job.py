@@ -78,7 +78,7 @@ class PollerWorld:
     def __init__(self, lines, **options):
         self.hook, self.log, self.figures, self.now = Hook(lines, **options), Log(), Figures(), 0.0
         self.poller = ReplicaLogs(
-            self.hook, REF, ["worker-0"], self.log, self.figures, cursors={}, clock=lambda: self.now
+            self.hook, REF, ["worker-0"], self.log, self.figures.read, cursors={}, clock=lambda: self.now
         )
 
     def texts(self):
@@ -132,8 +132,7 @@ async def test_a_look_goes_on_where_a_second_holds_more_than_a_look_reads(monkey
 
 
 async def test_where_reading_all_takes_too_long_the_last_lines_are_shown_and_the_log_says_so(monkeypatch):
-    for limit in ("_SHOW_SECONDS", "_DRAIN_SECONDS"):
-        monkeypatch.setattr(replica_logs, limit, 0.05)
+    monkeypatch.setattr(replica_logs, "_DRAIN_SECONDS", 0.05)
     world = PollerWorld(lines(50_000), hangs_after=CHUNK)
     await world.poller.drain([POD])
     assert world.texts()[-1000:] == [f"line {number}" for number in range(49_000, 50_000)]

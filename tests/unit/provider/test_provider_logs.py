@@ -7,10 +7,9 @@ import pytest
 from mxnet_operator.api import names
 from mxnet_operator.client import outage
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.readers.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
 from mxnet_provider import replica_logs
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.log_budget import LogBudget
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.replica_logs import ReplicaLogs
 
@@ -26,22 +25,14 @@ def take(cursor, lines):
 
 
 def test_lines_come_whole_however_the_stream_is_cut():
-    assert list(split_lines([b"on", b"e\ntwo\n", b"\nfo", b"ur"])) == [b"one", b"two", b"", b"four"]
-
-
-def test_the_unfinished_line_of_a_broken_stream_is_not_shown():
-    def broken():
-        yield b"one\ntw"
-        raise ConnectionError
-
-    seen = []
-    with pytest.raises(ConnectionError):
-        seen.extend(split_lines(broken()))
-    assert b"tw" not in seen
+    splitter = LineSplitter()
+    whole = [line for chunk in (b"on", b"e\ntwo\n", b"\nfo", b"ur") for line in splitter.feed(chunk)]
+    assert (whole, splitter.rest) == ([b"one", b"two", b""], b"four")
 
 
 def test_a_line_without_an_end_comes_in_pieces():
-    pieces = list(split_lines([b"x" * 100_000, b"x" * 100_000, b"\n"]))
+    splitter = LineSplitter()
+    pieces = [piece for chunk in (b"x" * 100_000, b"x" * 100_000, b"\n") for piece in splitter.feed(chunk)]
     assert b"".join(pieces) == b"x" * 200_000
     assert max(map(len, pieces)) < 170_000
 
@@ -123,10 +114,10 @@ class ScriptedLog:
         """The follower of the one pod, when it has ended."""
         monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
         ref, job = JobRef(name="digits", namespace="default", uid="u"), {"status": {"state": "Running"}}
-        async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print), follows=True) as logs:
+        async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print).read, follows=True) as logs:
             await logs.poll(job)
             (follower,) = logs._followers.values()
-            await follower.task
+            await asyncio.wait({follower.task})
             return follower
 
 
@@ -136,30 +127,37 @@ async def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through
         [f"{T}1Z a\n{T}1Z b\n{T}2Z c\n".encode()],
         [f"{T}2Z c\n{T}3Z d\n".encode()],
     )
-    assert (await log.follow(monkeypatch)).is_complete
+    assert (await log.follow(monkeypatch)).is_whole
     assert log.shown == ["a", "b", "c", "d"]
     assert log.asked == [None, f"{T}1Z", f"{T}2Z"]
     assert log.warnings == []
 
 
+async def test_a_stream_that_breaks_after_the_end_is_read_again(monkeypatch):
+    log = ScriptedLog([f"{T}1Z a\n".encode(), ApiUnavailable("reset")], [f"{T}1Z a\n{T}2Z b".encode()])
+    log.ended = lambda: True
+    assert (await log.follow(monkeypatch)).is_whole
+    assert log.shown == ["a", "b"]
+
+
 async def test_a_log_that_cannot_be_read_is_tried_again_and_said_so_once(monkeypatch):
     dead_node = ApiError(500, "InternalError", "dial tcp: connection refused")
     log = ScriptedLog(*([[dead_node]] * 12), [f"{T}1Z a\n".encode()])
-    assert (await log.follow(monkeypatch)).is_complete
+    assert (await log.follow(monkeypatch)).is_whole
     assert log.shown == ["a"]
     assert log.warnings == [f"[worker-0] the log of digits-worker-0 can't be read for now: {dead_node}"]
 
 
 async def test_a_log_that_may_not_be_read_is_given_up(monkeypatch):
     log = ScriptedLog([ApiError(403, "Forbidden", "pods/log is forbidden")])
-    assert not (await log.follow(monkeypatch)).is_complete
+    assert not (await log.follow(monkeypatch)).is_whole
     assert log.warnings == ["[worker-0] gave up reading the log: pods/log is forbidden"]
 
 
 async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
     streams = [[f"{T}1.{i:02}Z {i}\n".encode(), ApiUnavailable("reset")] for i in range(30)]
     log = ScriptedLog(*streams, [f"{T}2Z end\n".encode()])
-    assert (await log.follow(monkeypatch)).is_complete
+    assert (await log.follow(monkeypatch)).is_whole
     assert len(log.shown) == 31
 
 
@@ -169,21 +167,14 @@ async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_be
     monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
     log.ended = lambda: True
     ref = JobRef(name="digits", namespace="default", uid="u")
-    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True) as logs:
+    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print).read, follows=True) as logs:
         await logs.poll({"status": {"state": "Running"}})
         await logs._followers["worker-0"].task
-        again = {**log.pod(), "metadata": {**log.pod()["metadata"], "uid": "another"}}
+        again = {**log.pod(ended=True), "metadata": {**log.pod()["metadata"], "uid": "another"}}
         monkeypatch.setattr(log, "pod", lambda **_: again)
         await logs.poll({"status": {"state": "Running", "restarts": 1}})
         await logs._followers["worker-0"].task
     assert log.shown == ["first", "second"]
-
-
-def test_what_is_kept_back_is_read_without_being_shown():
-    budget = LogBudget(at_once=10, per_second=10, notice=str)
-    budget.hold_back()
-    assert [line for number in range(1200) for line in budget.take(f"line {number}")] == []
-    assert list(budget.finish()) == ["200", *(f"line {number}" for number in range(200, 1200))]
 
 
 LOSES_PODS = {"spec": {"runPolicy": {"cleanPodPolicy": "All"}}, "status": {"state": "Running"}}
@@ -205,7 +196,7 @@ async def test_a_trigger_follows_a_log_that_goes_with_its_job_unless_too_many_ar
     monkeypatch.setattr(outage.Retries, "next_pause", lambda *_: 0.0)
     monkeypatch.setattr(log, "stream", stream)
     log.ended = ends.is_set
-    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print)) as logs:
+    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print).read) as logs:
         await logs.poll(LOSES_PODS)
         await asyncio.sleep(0)
         ends.set()
@@ -215,10 +206,23 @@ async def test_a_trigger_follows_a_log_that_goes_with_its_job_unless_too_many_ar
 
 async def test_a_follower_that_is_ended_leaves_no_line_behind_its_cursor():
     log, ref = ScriptedLog(), JobRef(name="digits", namespace="default", uid="u")
-    logs = ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True)
+    logs = ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print).read, follows=True)
     emitting = asyncio.create_task(logs._emit(str(number) for number in range(100)))
     await asyncio.sleep(0)
     assert 0 < len(log.shown) < 100
     emitting.cancel()
     await asyncio.wait({emitting})
     assert log.shown == [str(number) for number in range(100)]
+
+
+async def test_a_log_that_is_read_on_by_another_has_each_line_once():
+    numbers = [str(number) for number in range(1000)]
+    whole = "".join(f"{T}1.{int(number):03}Z {number}\n" for number in numbers).encode()
+    log, ref = ScriptedLog([whole], [whole]), JobRef(name="digits", namespace="default", uid="u")
+    async with ReplicaLogs(log, ref, ["worker-0"], log, len, follows=True) as first:
+        await first.poll({"status": {"state": "Running"}})
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert 0 < len(log.shown) < 1000
+    await ReplicaLogs(log, ref, ["worker-0"], log, len, cursors=first.cursors()).drain([log.pod(ended=True)])
+    assert log.shown == numbers

@@ -25,8 +25,7 @@ CALLS = {
 }
 ONLY_SYNC = {
     "create_job": (make_object("a", 1, apiVersion="kubeflow.org/v1", kind="MXJob"),),
-    "list_jobs": (REF, "a=b"),
-    "get_replica_pod": ("a", "default"),
+    "list_jobs": ("default", "a=b"),
     "warnings": ("a", "default"),
 }
 BELIEVED = {odd: {"delete_job"} for odd in ("200 a Status", "200 items null", "200 a list without a version")}
@@ -90,7 +89,7 @@ async def test_the_log_of_a_pod_whose_node_has_no_address_is_asked_for_once():
     async with scripted_api(answer(refusal, 500)) as api:
         with pytest.raises(ApiError, match="no preferred addresses found"):
             async with asyncio.timeout(MOMENT):
-                await asyncio.to_thread(sync_hook(api.url).read_log, "digits-worker-0", "default", tail_lines=9)
+                await asyncio.to_thread(sync_hook(api.url).last_lines, "digits-worker-0", "default", 9)
         assert len(api.asked) == 1
 
 

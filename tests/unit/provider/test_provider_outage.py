@@ -12,18 +12,23 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.options import WaitOptions
+from mxnet_provider.replica_logs import ReplicaLogs
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
-from mxnet_provider.watch import JobWatch
+from mxnet_provider.watch import JobWatch, run_in_thread
 
 REF = JobRef(name="digits", namespace="default", uid="u")
 RUNNING = {
     "metadata": {"name": "digits", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
     "status": {"conditions": [{"type": "Running", "status": "True"}]},
 }
-DONE = {**RUNNING, "status": {"conditions": [{"type": "Succeeded", "status": "True", "message": "done"}]}}
+DONE = {
+    **RUNNING,
+    "status": {"conditions": [{"type": "Succeeded", "status": "True", "reason": "JobSucceeded", "message": "done"}]},
+}
 ANSWER, AWAY, MISTAKE, END = "answer", "away", "mistake", "end"
 LOOKS: dict[str, tuple[list[tuple[float, str]], bool]] = {
     # (seconds that pass before the look, what comes of it) ..., whether it is borne
@@ -78,9 +83,11 @@ def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> S
 
 
 def wait_in_a_worker(server: Server, **options: float) -> Any:
-    hook = MXNetJobHook()
-    hook.job_client = lambda: contextlib.nullcontext(server)  # type: ignore[method-assign, assignment, return-value]
-    return hook.wait(REF, **options)  # type: ignore[arg-type]
+    log: Any = SimpleNamespace(info=print, warning=print)
+    metrics = Metrics({}, print)
+    logs = ReplicaLogs(server, REF, (), log, metrics.read)  # type: ignore[arg-type]
+    watch = JobWatch(server, REF, WaitOptions(**options), logs, log, metrics=metrics)  # type: ignore[arg-type]
+    return run_in_thread(watch.run_or_raise())
 
 
 def wait_in_a_trigger(server: Server, **options: float) -> Any:
@@ -106,7 +113,7 @@ def wait_in_a_sensor(server: Server, *, poll_interval: float = 10, **options: fl
 def test_a_worker_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
     if borne:
         found = wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
-        assert found[0].status == "succeeded"
+        assert found.status == "succeeded"
     else:
         with pytest.raises(MXNetJobUnreachableError, match="away for 601 s"):
             wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
@@ -197,11 +204,9 @@ class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
     def cursors(self) -> dict[str, list[object]]:
         return {}
 
-    metrics = SimpleNamespace(history=dict, status=lambda _: None)
-
 
 @pytest.mark.parametrize("looks", [[(0, END)]])
 async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
     logs, log = Logs(), SimpleNamespace(info=print, warning=print)
-    event = await JobWatch(server, REF, WaitOptions(), logs, log).run()  # type: ignore[arg-type]
-    assert (event.status, logs.is_drained) == ("succeeded", True)
+    event = await JobWatch(server, REF, WaitOptions(), logs, log, metrics=Metrics({}, print)).run()  # type: ignore[arg-type]
+    assert (event.status, event.reason, logs.is_drained) == ("succeeded", "JobSucceeded", True)

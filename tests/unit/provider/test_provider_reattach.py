@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from mxnet_operator.api import names
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job import reattach, task_labels
+from mxnet_provider.job import task_labels, task_memory
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.job.reattach import Try, decide, decide_by_labels
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 REF = JobRef(name="digits-01234567", namespace="default", uid="u1")
-RECORD = reattach.Record(ref=REF, token=TOKEN, generation=1, retries=1, last_try=1, phase="submitted")
+RECORD = task_memory.Record(ref=REF, token=TOKEN, generation=1, retries=1, last_try=1, phase="submitted")
 LABELS = {
     task_labels.TOKEN_LABEL: TOKEN,
     task_labels.GENERATION_LABEL: "1",
@@ -59,7 +59,7 @@ OF_0_1 = replace(RECORD, retries=None, last_try=0)
 """As a release stored it that knew neither."""
 
 
-def finished(status: str) -> reattach.Record:
+def finished(status: str) -> task_memory.Record:
     return replace(RECORD, phase="finished", outcome={"status": status})
 
 
@@ -187,10 +187,10 @@ def test_no_clear_after_any_edit_of_retries_returns_what_there_was(before, after
 
 
 def test_a_record_is_read_back_as_it_was_written():
-    assert reattach.load(json.loads(json.dumps(to_builtins(RECORD)))) == RECORD
-    assert reattach.load(None) is None
+    assert task_memory.load(json.loads(json.dumps(to_builtins(RECORD)))) == RECORD
+    assert task_memory.load(None) is None
 
 
 def test_something_else_in_the_store_is_an_error_that_says_what_to_do():
     with pytest.raises(MXNetJobError, match="delete that key"):
-        reattach.load({"ref": "?"})
+        task_memory.load({"ref": "?"})

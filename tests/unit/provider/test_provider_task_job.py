@@ -17,7 +17,7 @@ from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.reattach import Record
+from mxnet_provider.job.task_memory import Record
 from mxnet_provider.job.task_state import ABSENT, OVER
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.options import EndOptions
@@ -219,7 +219,7 @@ class Cluster(Hook):
     def get(self, _key: str) -> Any:
         return self.record
 
-    def list_jobs(self, _like: JobRef, _selector: str) -> list[dict[str, Any]]:
+    def list_jobs(self, _namespace: str, _selector: str, _plural: str) -> list[dict[str, Any]]:
         return list(self.jobs.values())
 
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:

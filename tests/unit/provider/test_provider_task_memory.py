@@ -8,8 +8,7 @@ import pytest
 from mxnet_operator.api import names
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.reattach import STORE_KEY, Record
-from mxnet_provider.operators.task_memory import TaskMemory
+from mxnet_provider.job.task_memory import STORE_KEY, Record, TaskMemory
 
 REF = JobRef(name="digits", namespace="ml", uid="u", plural=names.PLURAL)
 

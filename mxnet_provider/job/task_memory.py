@@ -1,18 +1,51 @@
 """What Airflow keeps of a task's MXJob: a record for later processes and tries, and XComs for tasks downstream."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from mxnet_operator.api.storable import storable
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job import reattach
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.reattach import Record
 from mxnet_provider.links.mxnet_job import job_url
 
+STORE_KEY: Final = "mxnet_job"
+"""Renaming it would cut running tasks off from their jobs."""
 _XCOMS: Final = ("job_name", "job_namespace", "job_uid")
 _URL_XCOM: Final = "job_url"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Record of a task's job in the task state store, from before its creation to its end.
+
+    Fields that a later release adds have defaults, and none is ever taken away: tasks outlive upgrades.
+    """
+
+    ref: JobRef
+    token: str
+    generation: int
+    """The task's `max_tries`, which Airflow sets anew when a task is cleared, and not when it retries by itself: to the
+    tries that there were and its `retries`, which is what it was before where `retries` was lowered by so many."""
+    retries: int | None = None
+    """The task's `retries` in the try that last waited for the job; None in records of earlier releases."""
+    last_try: int = 0
+    """The try that last waited for the job."""
+    phase: Literal["submitting", "submitted", "finished"] = "submitting"
+    try_number: int = 1
+    waits_in: Literal["", "worker", "trigger"] = ""
+    """Where the job was waited for last; empty in records of earlier releases."""
+    deadline: float | None = None
+    """When the try that waits for it runs out of time, in seconds since the epoch."""
+    reattached_at: float | None = None
+    """When the try that waits for it found it, in seconds since the epoch; None where it created it."""
+    redeferrals: int = 0
+    page: str = ""
+    """Address of the job's page, as its status gave it."""
+    manifest: str = ""
+    """The job as it was created, as Airflow's page shows it."""
+    outcome: dict[str, Any] | None = None
+    """The event with which the waiting ended."""
+    v: int = 1
 
 
 class TaskMemory:
@@ -41,8 +74,8 @@ class TaskMemory:
 
     def stored(self) -> Record | None:
         """Return the record that an earlier process has left."""
-        key = reattach.STORE_KEY
-        return reattach.load(self._xcom(key) if self._store is None else self._store.get(key))
+        key = STORE_KEY
+        return load(self._xcom(key) if self._store is None else self._store.get(key))
 
     def remember(self, **changes: Any) -> None:
         """Store the record with these fields changed; nothing where there is none."""
@@ -51,9 +84,9 @@ class TaskMemory:
         self.record = msgspec.structs.replace(self.record, **changes)
         value = storable(msgspec.to_builtins(self.record))
         if self._store is None:
-            self._ti.xcom_push(key=reattach.STORE_KEY, value=value)
+            self._ti.xcom_push(key=STORE_KEY, value=value)
         else:
-            self._store.set(reattach.STORE_KEY, value)
+            self._store.set(STORE_KEY, value)
 
     def recall(self, generation: int, plural: str) -> JobRef:
         """Return the job that the try has deferred, by the record, or else by the XComs.
@@ -94,3 +127,16 @@ class TaskMemory:
     def _xcom(self, key: str) -> Any:
         index = -1 if self._ti.map_index is None else self._ti.map_index
         return self._ti.xcom_pull(task_ids=self._ti.task_id, key=key, map_indexes=index)
+
+
+def load(stored: Any) -> Record | None:
+    """Return the record that the store holds; None for none. Raises MXNetJobError for one that can't be read."""
+    if stored is None:
+        return None
+    try:
+        return msgspec.convert(stored, Record)
+    except msgspec.ValidationError as e:
+        raise MXNetJobError(
+            f"Airflow's task state store holds something else than an MXJob's record under {STORE_KEY!r} ({e}). "
+            "To start anew, delete that key in the task's page, after making sure that no job of it runs."
+        ) from e
