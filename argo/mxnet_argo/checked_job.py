@@ -299,6 +299,3 @@ def _named(problem: FieldError, inputs: Mapping[str, Sequence[str]]) -> str:
     """Return a mistake, with the input that the value comes from."""
     of = next((names for path, names in inputs.items() if _is_in(path, problem) and names), ())
     return f"input {', '.join(of)}: {problem.message}" if of else problem.message
-
-
-__all__ = ["CheckedJob", "JobTemplate"]

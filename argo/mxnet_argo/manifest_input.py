@@ -112,6 +112,3 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             "spec": value(judged, f"wrong == '' ? sprig.merge({limited}, spec) : sprig.dict()"),
         }
     )
-
-
-__all__ = ["AS_JSON", "NEEDS_V1", "PARTS", "whole_job"]

@@ -236,6 +236,3 @@ def _expression(argument: str, text: str) -> str:
 def _instead(wrong: str, known: list[str]) -> str:
     close = difflib.get_close_matches(wrong, known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(known)}"
-
-
-__all__ = ["mxjob_ref"]

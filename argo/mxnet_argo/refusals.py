@@ -129,6 +129,3 @@ def refuse_artifacts(template: str, *given: Any) -> None:
                 " keep the files in a PersistentVolumeClaim, which other steps mount, too:"
                 ' MXJobSpec(volumes=[ExistingVolume(claim_name="data", mount_path="/data")])'
             )
-
-
-__all__ = ["OVER", "check_condition", "failure_condition", "refuse_artifacts", "refuse_placement", "seconds"]

@@ -44,6 +44,3 @@ def retry_unless(final: str, *, limit: int = 10, first: str = "5s", cap: str = "
         backoff=Backoff(duration=first, factor=IntOrString(root=2), cap=cap, max_duration=_FOR_EVER),
         expression=f"not ({final})",
     )
-
-
-__all__ = ["refuse_retry_strategy", "retry_unless"]

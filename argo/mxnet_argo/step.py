@@ -177,6 +177,3 @@ def _named_by_its_errors(output: Any) -> Any:
 
 def _outputs() -> list[Parameter]:
     return [Parameter(name=name, value_from=ValueFrom(jq_filter=jq)) for name, jq in OUTPUTS.items()]
-
-
-__all__ = ["MXJobStep"]

@@ -322,25 +322,3 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
         return "".join(known) if known == texts else None
 
     return Value(" + ".join(sides), _WORD if words else _TEXT, text_of)
-
-
-__all__ = [
-    "INTEGER",
-    "LIST",
-    "MAPPING",
-    "Kind",
-    "Rule",
-    "Value",
-    "as_json",
-    "data",
-    "expression",
-    "integer",
-    "literal_json",
-    "number",
-    "parsed",
-    "reference",
-    "switch",
-    "text",
-    "value_of",
-    "word",
-]

@@ -75,6 +75,3 @@ def volume_errors(volume: Object, path: str) -> Iterator[FieldError]:
     for name in others:
         detail = "Forbidden: may not specify more than 1 volume type"
         yield FieldError(f"{path}.{name}", "FieldValueForbidden", detail)
-
-
-__all__ = ["VOLUME_TYPES", "source_errors", "variable_errors", "volume_errors"]

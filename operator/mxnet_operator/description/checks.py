@@ -320,5 +320,3 @@ _CHECKS: Final[dict[str, Check]] = {
 }
 FIELDS: Final = tuple(_CHECKS)
 """Names of all fields of a description."""
-
-__all__ = ["FIELDS", "DescriptionError", "given_fields", "is_placeholder", "problems", "role_of", "unknown_names"]

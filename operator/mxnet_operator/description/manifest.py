@@ -317,6 +317,3 @@ def _reference(secret: Any) -> Any:
 
 def _in_seconds(value: Any) -> Any:
     return math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value
-
-
-__all__ = ["DEFAULT_RESTART_POLICY", "to_manifest"]

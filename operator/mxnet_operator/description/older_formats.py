@@ -62,6 +62,3 @@ def _has_placeholder(node: Any) -> bool:
     if isinstance(node, Mapping):
         return any(map(_has_placeholder, node.values()))
     return any(map(_has_placeholder, node)) if isinstance(node, list) else isinstance(node, Placeholder)
-
-
-__all__ = ["in_v1"]

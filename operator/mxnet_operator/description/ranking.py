@@ -71,6 +71,3 @@ def why_none_is_best(rows: Iterable[Row], metric: str, trials: int) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-__all__ = ["LONGEST_REASON", "Direction", "Row", "best", "check_direction", "number", "ranked", "why_none_is_best"]
