@@ -163,7 +163,6 @@ class Devices:
         }
 
     def free(self, holder: str) -> None:
-        """Release the devices of this container."""
         self._taken.pop(holder, None)
 
     def variables(self, taken: Taken) -> dict[str, str]:

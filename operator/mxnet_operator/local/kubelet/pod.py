@@ -22,7 +22,6 @@ from mxnet_operator.local.kubelet.status import (
     phase,
     waiting,
 )
-from mxnet_operator.local.kubelet.volume_claims import claimed_folders
 from mxnet_operator.local.kubelet.volumes import MountError, make_volumes, references
 from mxnet_operator.local.waiting import Stop, Stopped
 from mxnet_operator.readers.pods import ENDED
@@ -164,7 +163,7 @@ class Pod:
                     (self._folder / "logs" / record.name).mkdir(parents=True, exist_ok=True)
                 objects = await fetch_keyed_objects(self._host.client, namespace, references(spec))
                 folder = self._folder / "volumes"
-                claimed = await claimed_folders(self._host.volume_claims, self._pod)
+                claimed = await self._host.volume_claims.folders_of(self._pod)
                 volumes = await asyncio.to_thread(make_volumes, self._pod, folder, objects, claimed)
                 return PodPlace(self._folder, self._address, volumes)
             except (MountError, OSError) as error:

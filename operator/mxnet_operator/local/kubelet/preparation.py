@@ -280,7 +280,6 @@ def _command(container: Mapping[str, Any], start: Start) -> list[str]:
 
 
 def termination_path(container: Mapping[str, Any]) -> str:
-    """Return the path of the termination message within the container."""
     return str(container.get("terminationMessagePath") or "/dev/termination-log")
 
 
