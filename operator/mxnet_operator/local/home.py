@@ -65,7 +65,6 @@ class ClusterFiles:
 
     @property
     def kubeconfig(self) -> Path:
-        """Kubeconfig of the cluster."""
         return self.root / "kubeconfig"
 
     @property
@@ -186,7 +185,6 @@ class ClusterState(msgspec.Struct, frozen=True):
 
     @property
     def server(self) -> str:
-        """URL of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
@@ -210,7 +208,6 @@ class ProcessUse:
 
 
 def write_state(files: ClusterFiles, state: ClusterState) -> None:
-    """Replace the state file."""
     write_private(files.state, msgspec.json.encode(state))
 
 
@@ -242,5 +239,4 @@ def process_use(pid: int) -> ProcessUse:
 
 
 def uptime(state: ClusterState) -> float:
-    """Return the seconds since the cluster became ready."""
     return max(0.0, time.time() - state.started_at)

@@ -59,7 +59,6 @@ class ApiServer:
 
     @property
     def log_source(self) -> LogSource | None:
-        """Source of container logs."""
         return self._handlers.log_source
 
     @log_source.setter
@@ -67,11 +66,7 @@ class ApiServer:
         self._handlers.log_source = source
 
     async def start(self, ssl_context: ssl.SSLContext, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Start to listen; returns the port.
-
-        Raises:
-            OSError: The port is taken.
-        """
+        """Start to listen; returns the port."""
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_route("*", "/{path:.*}", self._handle)
         ssl_context.sslobject_class = PromptTls
