@@ -36,7 +36,6 @@ class Sentence(msgspec.Struct, frozen=True, kw_only=True):
     """API versions that have the rule; all of them where there are none."""
 
     def about(self, value: Any) -> str:
-        """Return the message about a value."""
         return self.message + "".join(f" {field} ({why})" for field, why in self.words.items() if field in value)
 
 
