@@ -9,9 +9,9 @@ import typer
 
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
+from mxnet_operator.cli.options import show_version
 from mxnet_operator.cli.output.terminal import write_line
 from mxnet_operator.cli.server.connection import ContextOption, Target
-from mxnet_operator.cli.version import show_version
 from mxnet_operator.readers.durations import seconds_of
 
 _ENV: Final = "MXNET_OPERATOR_"

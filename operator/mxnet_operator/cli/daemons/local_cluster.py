@@ -177,7 +177,6 @@ class PrintableFormatter(logging.Formatter):
     """Log formatter that escapes control characters, since messages quote text from outside."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format the record as printable text."""
         return printable(super().format(record))
 
 

@@ -24,11 +24,7 @@ _SHOWN = 10
 
 
 def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
-    """Collect the state of a running cluster, for `--json`.
-
-    Raises:
-        CommandError: its API server doesn't answer.
-    """
+    """Collect the state of a running cluster, for `--json`."""
     try:
         node, jobs = asyncio.run(_ask(files))
         use = process_use(state.pid)
@@ -55,7 +51,6 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
 
 
 def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield labels and values that describe what `collect` found."""
     yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
     yield "API", found["server"]
     yield "kubeconfig", found["kubeconfig"]

@@ -60,7 +60,6 @@ class ReplicaState:
 
 
 def replica_state(pod: dict[str, Any]) -> ReplicaState:
-    """Read the state of a replica from its pod."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     container = names.main_container(status.get("containerStatuses"))
     state = container.get("state") or {}

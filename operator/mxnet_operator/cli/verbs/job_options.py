@@ -157,11 +157,7 @@ class JobOptions:
     ] = None
 
     def description(self) -> MXJobDescription | None:
-        """Build the description of a job from the options; None where none was given.
-
-        Raises:
-            CommandError: an option has a wrong format or value.
-        """
+        """Build the description of a job from the options; None where none was given."""
         given = {field: value for field, value in vars(self).items() if value not in (None, [])}
         if not given:
             return None
