@@ -164,11 +164,7 @@ class _Step(_Reference, Step):
 
 
 def _text(argument: str, value: Any, tags: list[str]) -> str:
-    """Return an argument as Argo has it; `tags` gets those that are written as expressions in it.
-
-    Raises:
-        ValueError: there is no text for it.
-    """
+    """Return an argument as Argo has it; `tags` gets those that are written as expressions in it."""
     if isinstance(value, Parameter | ModelParameter):
         value = _tag(argument, value)
     if isinstance(value, str):

@@ -43,7 +43,6 @@ class DescriptionError(ValueError):
 
 
 def is_placeholder(value: Any) -> bool:
-    """Whether a framework fills the value in later."""
     return isinstance(value, Placeholder)
 
 

@@ -157,7 +157,6 @@ class TrainingLog:
 
     @property
     def slow(self) -> str:
-        """Sentence about the workers that are slower than the others."""
         return slow_text(self.slow_workers)
 
     @property

@@ -44,7 +44,6 @@ def last_line(text: str) -> str:
 
 
 def style() -> str:
-    """Read the style of all pages."""
     return resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
 
 

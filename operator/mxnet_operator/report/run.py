@@ -131,7 +131,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tuning(self) -> Tuning | None:
-        """Tuning that the script reported, if it was one."""
         try:
             return msgspec.convert(self.result, Tuning)
         except msgspec.ValidationError:
@@ -139,7 +138,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def epochs(self) -> int | None:
-        """Number of epochs that the script reported."""
         epochs = self._result.get("epochs")
         return epochs if isinstance(epochs, int) else None
 
