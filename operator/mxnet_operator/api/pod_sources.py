@@ -46,7 +46,6 @@ VOLUME_TYPES: Final = (
 
 
 def source_errors(pod: Object, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a well-formed PodSpec's variables and volumes."""
     for position, volume in enumerate(pod.get("volumes") or ()):
         yield from volume_errors(volume, f"{path}.volumes[{position}]")
     for field in ("initContainers", "containers"):

@@ -137,5 +137,4 @@ def show_error(error: CommandError) -> None:
 
 
 def leave(code: Exit) -> None:
-    """End the command with this exit code."""
     raise typer.Exit(code)

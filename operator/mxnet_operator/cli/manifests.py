@@ -104,7 +104,6 @@ def documents_in(text: str, name: str) -> list[Document]:
 
 
 def name_of(source: str) -> str:
-    """Return the name of a source for messages."""
     return "stdin" if source == "-" else source
 
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import stat
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -236,7 +235,3 @@ def process_use(pid: int) -> ProcessUse:
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     ticks = int(times[11]) + int(times[12])
     return ProcessUse(resident_pages * os.sysconf("SC_PAGE_SIZE"), ticks / os.sysconf("SC_CLK_TCK"))
-
-
-def uptime(state: ClusterState) -> float:
-    return max(0.0, time.time() - state.started_at)

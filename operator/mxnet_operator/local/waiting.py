@@ -13,7 +13,6 @@ class Changes:
         self._event = asyncio.Event()
 
     def notify(self) -> None:
-        """Wake every task in `wait`."""
         self._event.set()
         self._event = asyncio.Event()
 

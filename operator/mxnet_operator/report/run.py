@@ -36,7 +36,6 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the replica; its exit code says it where nothing else does."""
         if self.recorded is not None:
             return self.recorded
         if self.exit_code is None:

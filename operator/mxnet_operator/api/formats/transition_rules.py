@@ -55,7 +55,6 @@ def _count(entry: str) -> str:
 
 
 def counts_of_map_stay(field: str) -> TransitionRule:
-    """Return the rule for a map of replicas by type."""
 
     def same(one: str, other: str) -> str:
         """Return CEL: every type with replicas in one map has as many in the other, in whatever case it is written."""

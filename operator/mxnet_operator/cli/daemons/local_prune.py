@@ -144,7 +144,6 @@ def size_text(size: int) -> str:
 
 
 def home_use(home: Path, files: ClusterFiles) -> dict[str, int]:
-    """Return the bytes on disk of the parts of a home."""
     images, claims = home / "images", disk_use([files.claims])
     return {
         "images": disk_use([images]),

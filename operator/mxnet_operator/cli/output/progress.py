@@ -148,12 +148,10 @@ class Progress:
             self._note_epoch(before)
 
     def waiting(self, why: str) -> None:
-        """Write the reason if it is new."""
         if self._waits.is_new(why):
             self._console.print(f"waiting: {why}", markup=False)
 
     def note(self, text: str) -> None:
-        """Write a message on its own line."""
         self._console.print(text, markup=False)
 
     def __enter__(self) -> Self:

@@ -12,7 +12,7 @@ from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.logs import LogSource, log_request
 from mxnet_operator.local.apiserver.requests import BODY_LIMIT, Request, Target, truth, watch_options
-from mxnet_operator.local.apiserver.statuses import StatusError, body_too_large
+from mxnet_operator.local.apiserver.statuses import StatusError
 from mxnet_operator.local.apiserver.store import Store
 from mxnet_operator.local.apiserver.tables import TableFormat, table
 from mxnet_operator.local.apiserver.verbs import Answer, Verbs, allow, table_format
@@ -102,7 +102,8 @@ async def _read(request: web.Request) -> Request:
     try:
         body = await request.read()
     except web.HTTPRequestEntityTooLarge as error:
-        raise body_too_large(BODY_LIMIT) from error
+        message = f"Request entity too large: limit is {BODY_LIMIT}"
+        raise StatusError(413, "RequestEntityTooLarge", message) from error
     return Request(request.method, request.query, request.headers, body)
 
 

@@ -16,7 +16,6 @@ from mxnet_operator.local.apiserver.statuses import (
     StatusError,
     bad_request,
     not_found,
-    nothing_there,
     unsupported_media_type,
 )
 from mxnet_operator.local.apiserver.store import DeleteOptions
@@ -73,7 +72,7 @@ def no_target(catalog: Catalog, path: str) -> StatusError | None:
     if not served:
         return None
     if not served[0].custom:
-        return nothing_there()
+        return StatusError(404, "NotFound", "the server could not find the requested resource", {})
     match path.strip("/").split("/")[3:]:
         case ["namespaces", _, plural, name, _] if resource := catalog.find(group, version, plural):
             return not_found(resource, name)

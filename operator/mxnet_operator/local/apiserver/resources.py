@@ -151,7 +151,6 @@ BUILT_IN = (
 
 
 def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
-    """Build the resources of a CustomResourceDefinition manifest, one for each served version."""
     spec, names = crd["spec"], crd["spec"]["names"]
     return [
         Resource(

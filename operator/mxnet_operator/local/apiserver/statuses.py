@@ -71,11 +71,6 @@ def not_found(resource: Resource, name: str) -> StatusError:
     return StatusError(404, "NotFound", f'{resource.qualified_name} "{name}" not found', details)
 
 
-def nothing_there() -> StatusError:
-    """Build a 404: the group has no resource of that name, or the resource has no such part."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
-
-
 def already_exists(resource: Resource, name: str) -> StatusError:
     details = _details(name, resource, resource.plural)
     return StatusError(409, "AlreadyExists", f'{resource.qualified_name} "{name}" already exists', details)
@@ -114,10 +109,6 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
-def unauthorized() -> StatusError:
-    return StatusError(401, "Unauthorized", "Unauthorized")
-
-
 def forbidden(resource: Resource, name: str, why: str) -> StatusError:
     message = f'{resource.qualified_name} "{name}" is forbidden: {why}'
     return StatusError(403, "Forbidden", message, _details(name, resource, resource.plural))
@@ -131,19 +122,11 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
-def too_old(asked: int, oldest: int) -> StatusError:
-    return expired(f"too old resource version: {asked} ({oldest})")
-
-
 def too_large_version(asked: int, current: int) -> StatusError:
     """Build a 504: a list asked for a moment that hasn't come."""
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1}, retry_after=1)
-
-
-def body_too_large(limit: int) -> StatusError:
-    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> StatusError:

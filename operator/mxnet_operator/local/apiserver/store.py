@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mxnet_operator.api.structural import FieldError
+from mxnet_operator.api.structural import FieldError, clone
 from mxnet_operator.api.structural import invalid as invalid_field
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver import validation
 from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
-from mxnet_operator.local.apiserver.json_values import Object, at, clone
+from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.patch import patcher
 from mxnet_operator.local.apiserver.resources import Catalog, Resource
 from mxnet_operator.local.apiserver.selectors import Selector, everything
@@ -76,10 +76,6 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 def _drop(_: list[str]) -> None:
     """Ignore dropped unknown fields; default of `on_unknown`."""
 
@@ -100,7 +96,7 @@ class Store:
         self,
         crds: Iterable[Mapping[str, Any]] = (),
         *,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
         history: int = 1000,
         first_revision: int | None = None,

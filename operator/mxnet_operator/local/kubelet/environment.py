@@ -49,7 +49,6 @@ def expand_fully(text: str, values: Mapping[str, str]) -> str:
 
 
 def references(container: Mapping[str, Any]) -> set[Reference]:
-    """Collect the ConfigMaps and Secrets that a container's environment refers to."""
     variables = [each.get("valueFrom") or {} for each in container.get("env") or []]
     sources = container.get("envFrom") or []
     found = [(kind, each.get(kind.key_reference)) for kind in KEYED_KINDS for each in variables]

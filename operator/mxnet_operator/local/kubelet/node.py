@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.events import now
 from mxnet_operator.local.kubelet.devices import DeviceKind
 from mxnet_operator.local.kubelet.loopback import ADDRESSES
 from mxnet_operator.local.waiting import Timing
@@ -55,7 +55,7 @@ class NodeKeeper:
         self._offered = dict(offered)
         self._timing = timing
         self._labels = {**extra_labels, **labels(name)}
-        self._since = _now()
+        self._since = now()
 
     async def run(self) -> None:
         """Register the node, then send heartbeats until cancelled; retries while the API server is unavailable."""
@@ -78,7 +78,7 @@ class NodeKeeper:
             "status": "True",
             "reason": "KubeletReady",
             "message": "kubelet is posting ready status",
-            "lastHeartbeatTime": _now(),
+            "lastHeartbeatTime": now(),
             "lastTransitionTime": self._since,
         }
         status: dict[str, Any] = {
@@ -121,7 +121,3 @@ class NodeKeeper:
             failures += 1
             _LOG.info("node %s: %s", self._name, why)
             await asyncio.sleep(backoff.delay(failures))
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

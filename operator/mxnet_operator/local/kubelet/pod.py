@@ -89,7 +89,8 @@ class Pod:
             self.stop(_DEFAULT_GRACE if grace is None else grace)
         seconds = spec.get("activeDeadlineSeconds")
         if seconds is not None and not self._stop.requested:
-            self._arm(_epoch(self._start_time) + seconds - time.time())
+            started = datetime.fromisoformat(self._start_time).timestamp()
+            self._arm(started + seconds - time.time())
 
     def abandon(self, grace: float) -> None:
         """Stop the containers, with SIGKILL `grace` seconds after SIGTERM, without writing a status.
@@ -233,7 +234,3 @@ class Pod:
             ),
             **failure,
         }
-
-
-def _epoch(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

@@ -92,7 +92,6 @@ class ContainerRecord:
         return "running" in self.state
 
     def status(self) -> dict[str, Any]:
-        """Build the container's entry in `status.containerStatuses`."""
         image = str(self.spec.get("image") or "")
         return {
             "name": self.name,

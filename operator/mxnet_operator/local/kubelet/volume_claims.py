@@ -118,7 +118,8 @@ class VolumeClaims:
         """Remove what a claim has stored, then let the claim go."""
         metadata = claim["metadata"]
         folder = self._folder / metadata["namespace"] / metadata["name"]
-        await asyncio.to_thread(_remove_tree, folder)
+        if folder.exists():
+            await asyncio.to_thread(shutil.rmtree, folder)
         left = [each for each in metadata["finalizers"] if each != _PROTECTION]
         change = {"metadata": {"uid": metadata["uid"], "finalizers": left or None}}
         try:
@@ -158,11 +159,6 @@ def _why_unusable(name: str, claim: Object | None) -> str:
     if claim["spec"].get("volumeMode") == "Block":
         return f'persistentvolumeclaim "{name}": the local cluster doesn\'t support volumeMode Block'
     return ""
-
-
-def _remove_tree(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
 
 
 def _decode(raw: msgspec.Raw) -> Object:
