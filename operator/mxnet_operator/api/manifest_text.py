@@ -167,6 +167,13 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         BaseResolver.__init__(self)
         self.comments: list[Comment] = []
 
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose a node as PyYAML does; an anchor may be defined again, as YAML allows."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if not isinstance(event, yaml.AliasEvent):
+            self.anchors.pop(getattr(event, "anchor", None), None)
+        return super().compose_node(parent, index)
+
     def scan_to_next_token(self) -> None:
         """Skip what PyYAML skips, and in braces tabs: JSON may be indented by them."""
         start = self.pointer
