@@ -248,18 +248,3 @@ CATALOG: Final[dict[str, Callable[[], WorkflowTemplate]]] = {
     "mxjob-sweep": mxjob_sweep,
     "mxjob-tune-then-train": mxjob_tune_then_train,
 }
-
-
-__all__ = [
-    "CATALOG",
-    "SERVICE_ACCOUNT",
-    "manifest",
-    "mxjob_manifest",
-    "mxjob_runner",
-    "mxjob_sweep",
-    "mxjob_train",
-    "mxjob_tune_then_train",
-    "run",
-    "train",
-    "tune",
-]

@@ -93,6 +93,3 @@ def resources_with_gpus(resources: str, gpus: str, resource: str) -> Value:
     said = f'({counted} ? {count} != "0" && {readable} ? {merged} : {given} : {count})'
     named = f'({counted} ? "{resources}" : "{gpus}")'
     return Value(said, replace(MAPPING, rules=(Rule(counted, "is no whole number"), *MAPPING.rules)), text_of, named)
-
-
-__all__ = ["env_with", "listed", "mapped", "mounts_of", "resources_with_gpus", "servers_or_default"]

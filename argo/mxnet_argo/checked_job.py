@@ -16,7 +16,7 @@ from mxnet_argo.rendering import blamed, leaves, render, sampled
 from mxnet_argo.values import Value, parsed, switch, word
 from mxnet_operator.api import names
 from mxnet_operator.api.conversion import without_server_fields
-from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.formats.mxjob import V1
 from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
 from mxnet_operator.api.validation import FieldError, template_errors, unknown_fields, validate
@@ -299,6 +299,3 @@ def _named(problem: FieldError, inputs: Mapping[str, Sequence[str]]) -> str:
     """Return a mistake, with the input that the value comes from."""
     of = next((names for path, names in inputs.items() if _is_in(path, problem) and names), ())
     return f"input {', '.join(of)}: {problem.message}" if of else problem.message
-
-
-__all__ = ["CheckedJob", "JobTemplate"]

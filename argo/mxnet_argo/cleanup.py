@@ -124,6 +124,3 @@ def _templates(choice: str | None) -> list[Steps | Suspend | Resource]:
 def _which(*kept: str) -> dict[str, str]:
     """Return the argument by which jobs are deleted that are in none of these states."""
     return {"which": ",".join(f"status.state!={state}" for state in kept)}
-
-
-__all__ = ["EXIT_HANDLER", "KEEP_FAILED", "delete_jobs_on_exit", "exit_handler"]

@@ -53,6 +53,3 @@ def _built(item: Any) -> Any:
     if isinstance(item, _BaseVolume):
         return item._build_volume()
     return item.build() if isinstance(item, _BaseEnv | _BaseEnvFrom) else item
-
-
-__all__ = ["in_kubernetes_words"]

@@ -48,6 +48,3 @@ def as_list(given: Any) -> list[Any]:
     if isinstance(given, Inputs | Outputs | Arguments):
         return [*(given.parameters or ()), *(given.artifacts or ())]
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-
-
-__all__ = ["as_argument", "as_input", "as_list", "parameters"]

@@ -149,6 +149,3 @@ def check_prefix(prefix: str) -> None:
 def example_name(prefix: str) -> str:
     """Return a name as long as the real one."""
     return f"{prefix}-{'0' * DIGEST}"
-
-
-__all__ = ["MXJobSpec", "job_name"]

@@ -11,7 +11,7 @@ from mxnet_argo.job import PREFIX, WORKFLOW_UID_LABEL, hashed
 from mxnet_argo.rendering import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
+from mxnet_operator.api.formats.older_types import FLAT_FIELDS
 from mxnet_operator.api.metadata_rules import FIELDS
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
@@ -112,6 +112,3 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             "spec": value(judged, f"wrong == '' ? sprig.merge({limited}, spec) : sprig.dict()"),
         }
     )
-
-
-__all__ = ["AS_JSON", "NEEDS_V1", "PARTS", "whole_job"]

@@ -252,6 +252,3 @@ def tune_then_train(
         )
         first >> second
     return dag
-
-
-__all__ = ["Direction", "ranked", "sweep", "sweep_templates", "tune_then_train"]

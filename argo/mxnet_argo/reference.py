@@ -164,11 +164,7 @@ class _Step(_Reference, Step):
 
 
 def _text(argument: str, value: Any, tags: list[str]) -> str:
-    """Return an argument as Argo has it; `tags` gets those that are written as expressions in it.
-
-    Raises:
-        ValueError: there is no text for it.
-    """
+    """Return an argument as Argo has it; `tags` gets those that are written as expressions in it."""
     if isinstance(value, Parameter | ModelParameter):
         value = _tag(argument, value)
     if isinstance(value, str):
@@ -236,6 +232,3 @@ def _expression(argument: str, text: str) -> str:
 def _instead(wrong: str, known: list[str]) -> str:
     close = difflib.get_close_matches(wrong, known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(known)}"
-
-
-__all__ = ["mxjob_ref"]

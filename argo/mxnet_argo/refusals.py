@@ -41,11 +41,7 @@ _PLACEMENT: Final = {
 
 
 def check_condition(field: str, condition: str) -> None:
-    """Reject what Argo would reject too late, or understand otherwise than it reads.
-
-    Raises:
-        ValueError: with what to write instead.
-    """
+    """Reject what Argo would reject too late, or understand otherwise than it reads."""
     requirements = _BETWEEN.split(condition) if field == "failure_condition" else [condition]
     if not all(map(_REQUIREMENT.fullmatch, requirements)):
         raise ValueError(
@@ -102,11 +98,7 @@ def seconds(timeout: str | None) -> int | None:
 
 
 def refuse_placement(template: Any) -> None:
-    """Reject nodes for a step's own pod: who writes them there means the training's.
-
-    Raises:
-        ValueError: with where the job takes them, and where Argo's pods do.
-    """
+    """Reject nodes for a step's own pod: who writes them there means the training's."""
     for field, of_workflow in _PLACEMENT.items():
         if getattr(template, field, None):
             raise ValueError(
@@ -117,11 +109,7 @@ def refuse_placement(template: Any) -> None:
 
 
 def refuse_artifacts(template: str, *given: Any) -> None:
-    """Reject artifacts among the inputs or outputs of a step that is a job.
-
-    Raises:
-        ValueError: with what reaches the job's pods.
-    """
+    """Reject artifacts among the inputs or outputs of a step that is a job."""
     for each in (one for some in given for one in as_list(some)):
         if isinstance(each, Artifact | ModelArtifact):
             raise ValueError(  # noqa: TRY004 - as every refusal
@@ -129,6 +117,3 @@ def refuse_artifacts(template: str, *given: Any) -> None:
                 " keep the files in a PersistentVolumeClaim, which other steps mount, too:"
                 ' MXJobSpec(volumes=[ExistingVolume(claim_name="data", mount_path="/data")])'
             )
-
-
-__all__ = ["OVER", "check_condition", "failure_condition", "refuse_artifacts", "refuse_placement", "seconds"]

@@ -15,11 +15,7 @@ class PollerRetries(RetryStrategy):
 
 
 def refuse_retry_strategy(template: str, given: object) -> None:
-    """Reject a strategy of the user's: another attempt at a step finds the same job, and trains nothing.
-
-    Raises:
-        ValueError: with what tries a training again.
-    """
+    """Reject a strategy of the user's: another attempt at a step finds the same job, and trains nothing."""
     if isinstance(given, PollerRetries):
         raise ValueError(  # noqa: TRY004 - as every refusal
             f"{template}: a step that was built can't be copied by dataclasses.replace(): build another one, by a"
@@ -44,6 +40,3 @@ def retry_unless(final: str, *, limit: int = 10, first: str = "5s", cap: str = "
         backoff=Backoff(duration=first, factor=IntOrString(root=2), cap=cap, max_duration=_FOR_EVER),
         expression=f"not ({final})",
     )
-
-
-__all__ = ["refuse_retry_strategy", "retry_unless"]

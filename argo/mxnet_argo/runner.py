@@ -138,6 +138,3 @@ def _restricted() -> SecurityContext:
         run_as_non_root=True,
         seccomp_profile=SeccompProfile(type="RuntimeDefault"),
     )
-
-
-__all__ = ["RUNNER_ACCOUNT", "MXJobRunner"]

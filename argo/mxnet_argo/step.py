@@ -153,11 +153,7 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
 
 
 def own_outputs(template: str, given: Any) -> list[Any]:
-    """Return the outputs that a template is given besides ours.
-
-    Raises:
-        ValueError: one has the name of one of ours.
-    """
+    """Return the outputs that a template is given besides ours."""
     if taken := [name for name in parameters(given) if name in OUTPUTS]:
         raise ValueError(f"{template}: output {taken[0]}: the step has one of that name already: give it another")
     return as_list(given)
@@ -177,6 +173,3 @@ def _named_by_its_errors(output: Any) -> Any:
 
 def _outputs() -> list[Parameter]:
     return [Parameter(name=name, value_from=ValueFrom(jq_filter=jq)) for name, jq in OUTPUTS.items()]
-
-
-__all__ = ["MXJobStep"]

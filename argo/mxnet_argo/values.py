@@ -137,11 +137,7 @@ def _parse_number(text: str) -> float:
 
 
 def parsed(text: str) -> Any:
-    """Read JSON as an input takes it.
-
-    Raises:
-        ValueError: it is none, or null.
-    """
+    """Read JSON as an input takes it."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -281,11 +277,7 @@ def word(source: str) -> Value:
 
 
 def reference(parameter: str) -> str:
-    """Return Argo's expression of an input parameter.
-
-    Raises:
-        ValueError: it is not the name of one.
-    """
+    """Return Argo's expression of an input parameter."""
     if not _NAME.fullmatch(parameter):
         raise ValueError(f"{parameter!r} is not the name of a parameter: letters, digits, - and _ make one")
     plain = parameter.isidentifier()
@@ -322,25 +314,3 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
         return "".join(known) if known == texts else None
 
     return Value(" + ".join(sides), _WORD if words else _TEXT, text_of)
-
-
-__all__ = [
-    "INTEGER",
-    "LIST",
-    "MAPPING",
-    "Kind",
-    "Rule",
-    "Value",
-    "as_json",
-    "data",
-    "expression",
-    "integer",
-    "literal_json",
-    "number",
-    "parsed",
-    "reference",
-    "switch",
-    "text",
-    "value_of",
-    "word",
-]

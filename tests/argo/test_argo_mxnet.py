@@ -12,6 +12,7 @@ from argo_fixtures import node_of, one_runner, outputs_of
 from cluster_fixtures import DIGITS, DIGITS_IMAGE
 from images_fixtures import SHARED_HOME
 from jobs import waits_for
+from kubernetes_kubelet import KubernetesKubelet
 from left_overs import folder_prefix
 
 from mxnet_argo import MXJobSpec
@@ -20,7 +21,6 @@ from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES, PODS
 from mxnet_operator.local.claims import claim_subnet
 from mxnet_operator.local.images import BASE_IMAGE, ImageStore
-from mxnet_operator.local.kubelet.kubelet import Kubelet
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
@@ -43,7 +43,7 @@ async def kubelet(server):
         with claim:
             async with Client(load_credentials(str(server.kubeconfig()))) as client:
                 context = server.kubelet_context()
-                node = Kubelet(client, home / "pods", images, subnet, cpus=8, gpus=0, kubernetes=context)
+                node = KubernetesKubelet(client, home / "pods", images, subnet, cpus=8, gpus=0, context=context)
                 running = asyncio.create_task(node.run())
                 try:
                     yield

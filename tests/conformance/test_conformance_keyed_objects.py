@@ -79,21 +79,3 @@ async def test_keys_have_their_rules(api, namespace, key, rules):
     for cause, rule in zip(causes, rules, strict=True):
         assert cause.startswith(f"data[{key}]: Invalid value: ")
         assert rule in cause
-
-
-async def test_a_type_stays_and_what_is_immutable(api, namespace):
-    path = SECRETS.format(namespace)
-    (await api.post(path, secret("a", stringData={"k": "v"}))).ok()
-    answer = await api.merge(f"{path}/a", {"type": "mine"})
-    assert (answer.code, answer.body["details"]["causes"][0]["message"]) == (
-        422,
-        'Invalid value: "mine": field is immutable',
-    )
-    (await api.merge(f"{path}/a", {"immutable": True})).ok()
-    for field, change in (("data", {"stringData": {"k": "w"}}), ("immutable", {"immutable": None})):
-        answer = await api.merge(f"{path}/a", change)
-        causes = answer.body["details"]["causes"]
-        assert [(each["field"], each["message"]) for each in causes] == [
-            (field, "Forbidden: field is immutable when `immutable` is set")
-        ]
-    (await api.merge(f"{path}/a", {"metadata": {"labels": {"a": "b"}}})).ok()

@@ -242,36 +242,6 @@ async def test_the_grace_of_a_pod_is_fixed_and_its_deadline_only_shrinks(api, na
 
 
 @pytest.mark.parametrize(
-    ("method", "query", "message"),
-    [
-        (
-            "POST",
-            {"fieldValidation": "Bogus"},
-            'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Bogus": '
-            'supported values: "", "Ignore", "Strict", "Warn"',
-        ),
-        (
-            "POST",
-            {"dryRun": "Some"},
-            'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"',
-        ),
-    ],
-)
-async def test_options_that_do_not_exist_are_invalid(api, namespace, method, query, message):
-    answer = await api.ask(method, JOBS.format(namespace), mxjob("a") if method == "POST" else None, **query)
-    assert (answer.code, answer.body["reason"], answer.body["message"]) == (422, "Invalid", message)
-
-
-async def test_a_propagation_policy_that_does_not_exist_is_invalid(api, namespace):
-    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
-    answer = await api.delete(f"{JOBS.format(namespace)}/a", {"propagationPolicy": "Sideways"})
-    assert causes(answer) == [
-        'propagationPolicy: Unsupported value: "Sideways": '
-        'supported values: "Foreground", "Background", "Orphan", "nil"'
-    ]
-
-
-@pytest.mark.parametrize(
     "query",
     [
         {"limit": "x"},

@@ -5,7 +5,6 @@
 Twelve jobs of 7 6 5 7 3 6 4 7 5 6 3 7 one-GPU workers, each with a scheduler and a server, on a node of 8 GPUs. Their
 pods are created one by one, the first of each job before the second of any. A job's pods end three seconds after all of
 them run. The API server, the scheduler and the kubelet are the local cluster's; the GPUs are counted, not there.
-`tools/draw_gangs.py` draws what comes out.
 """
 
 import asyncio

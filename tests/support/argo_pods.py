@@ -21,14 +21,13 @@ from typing import Any, Self
 
 from aiohttp import web
 from apiserver_objects import binding
+from kubernetes_kubelet import keep_lease
 
 import mxnet_operator
 from mxnet_operator.kube.answers import AnyObject
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS, SECRETS
 from mxnet_operator.local.kubelet.environment import expand
-from mxnet_operator.local.kubelet.node import keep_lease
-from mxnet_operator.local.waiting import Timing
 
 NODE = "argo"
 SCHEDULER_NAME = "argo-test-runner"
@@ -83,7 +82,7 @@ class ArgoPods:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}, "spec": {"unschedulable": True}}
         await self._client.create(NODES.path(), node)
         await self._client.patch(NODES.path(None, NODE, "status"), {"status": status})
-        self._own = [asyncio.create_task(each) for each in (self._watch(), keep_lease(self._client, NODE, Timing()))]
+        self._own = [asyncio.create_task(each) for each in (self._watch(), keep_lease(self._client, NODE))]
         return self
 
     async def __aexit__(self, *_: object) -> None:

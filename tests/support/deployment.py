@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from waiting import SECONDS
 
-from mxnet_operator.local.apiserver.json_values import clone
+from mxnet_operator.api.structural import clone
 
 OPERATOR = Path(__file__).parents[2] / "operator"
 MANIFESTS = OPERATOR / "manifests"

@@ -16,13 +16,11 @@ POD_TEMPLATE: Final = "PodTemplateSpec"
 
 @functools.cache
 def types() -> dict[str, dict[str, str]]:
-    """Return the fields of every type, each with its type."""
     return {name: {field: word.rstrip("!") for field, word in fields.items()} for name, fields in _table().items()}
 
 
 @functools.cache
 def required() -> dict[str, tuple[str, ...]]:
-    """Return the required fields of each type."""
     return {name: tuple(f for f, word in fields.items() if word.endswith("!")) for name, fields in _table().items()}
 
 

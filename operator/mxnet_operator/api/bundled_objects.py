@@ -55,6 +55,3 @@ def _checked(content: Any) -> Object:
     if not isinstance(metadata, dict) or not (isinstance(metadata.get("name"), str) and metadata["name"]):
         raise ManifestError(f"metadata.name of a {kind}: Required value")
     return without_server_fields(content)
-
-
-__all__ = ["PLURALS", "is_job", "job_and_objects"]

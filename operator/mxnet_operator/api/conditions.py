@@ -75,7 +75,6 @@ def reason(condition_type: str) -> str:
 
 
 def is_true(conditions: tuple[Condition, ...], condition_type: str) -> bool:
-    """Return whether the condition is present and True."""
     return any(c.type == condition_type and c.status == "True" for c in conditions)
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.format import Path
-from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.formats.mxjob import V1
 from mxnet_operator.api.job_formats import format_of, spec_to_v1
 from mxnet_operator.api.kinds import MXJOB
 

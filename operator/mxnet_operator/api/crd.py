@@ -27,7 +27,6 @@ _COLUMNS: Final = (
 
 
 def custom_resource_definition(kind: Kind = MXJOB) -> dict[str, Any]:
-    """Return the CRD of a kind as a manifest for `kubectl apply`."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -103,7 +102,6 @@ def version_schema(kind: Kind, version: str) -> Schema:
 
 
 def _drop_descriptions(schema: Schema) -> None:
-    """Remove in place the descriptions of a schema and of all below it."""
     schema.pop("description", None)
     for child in schema.get("properties", {}).values():
         _drop_descriptions(child)

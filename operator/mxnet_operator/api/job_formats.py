@@ -12,12 +12,9 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.formats import FORMATS
-from mxnet_operator.api.formats.flat_types import BETA_FIELDS, FLAT_FIELDS
-from mxnet_operator.api.formats.flat_v1 import FLAT_V1
 from mxnet_operator.api.formats.format import Format, Note, Path, Spec
-from mxnet_operator.api.formats.v1 import V1
-from mxnet_operator.api.formats.v1alpha1 import V1ALPHA1
-from mxnet_operator.api.formats.v1beta1 import V1BETA1
+from mxnet_operator.api.formats.mxjob import FLAT_V1, V1, V1ALPHA1, V1BETA1
+from mxnet_operator.api.formats.older_types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.kinds import ALL, MXJOB, kind_of
 from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.structural import FieldError

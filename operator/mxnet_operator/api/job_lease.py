@@ -44,7 +44,6 @@ def lease_of(annotations: Mapping[str, str]) -> JobLease | None:
 
 
 def annotations_of(lease: JobLease) -> dict[str, str]:
-    """Return the annotations that state the lease, for its holder to write."""
     return {
         names.HOLDER_ANNOTATION: lease.holder,
         names.LEASE_DURATION_ANNOTATION: str(lease.duration),

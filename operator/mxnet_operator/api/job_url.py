@@ -32,7 +32,6 @@ def template_mistake(template: str) -> str:
 
 
 def job_url(template: str, *, namespace: str, name: str, uid: str) -> str:
-    """Return the address that a template gives a job."""
     return template.format(namespace=namespace, name=name, uid=uid)
 
 

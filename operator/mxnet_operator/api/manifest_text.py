@@ -1,12 +1,12 @@
 """Manifest text in YAML or JSON, read and written as kubectl does, with the line of each field.
 
 The one reader for the command line and the Airflow provider. Whatever the text is, it comes out as what JSON can say
-or as one error with its place; in a time and a memory that grow with the text, whatever its aliases stand for.
+or as one error with its place.
 """
 
 import codecs
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -21,9 +21,7 @@ from mxnet_operator.api.yaml_scalars import TAG, json_number, plain_tag, plain_v
 MOST_BYTES: Final = 16 * 2**20
 """Maximum size of a manifest in bytes, many times what the API server accepts."""
 _DEEPEST: Final = 100
-_MOST_BY_ALIASES: Final = 100_000
 _TOO_DEEP: Final = f"nested deeper than {_DEEPEST} levels"
-_SELF: Final = "a value contains itself"
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _TEMPLATE_HINT: Final = (
     "; this looks like a template that is not rendered ({{ ... }}): render it first, as `helm template` does"
@@ -73,7 +71,7 @@ def read(text: str) -> Iterator[tuple[Any, yaml.Node]]:
     """
     try:
         for node in _nodes(text):
-            content = _Converter(node).content()
+            content = _value(node, 0)
             if content is not None:
                 yield content, node
     except yaml.MarkedYAMLError as error:
@@ -119,7 +117,7 @@ def jsonable(value: Any, *, keep: tuple[type, ...] = ()) -> Any:
     Raises:
         ManifestError: there is something else in it, named by its path.
     """
-    return _jsonable(value, "", (), keep)
+    return _jsonable(value, "", 0, keep)
 
 
 def dump(content: Any, **settings: Any) -> str:
@@ -167,7 +165,6 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         Parser.__init__(self)
         Composer.__init__(self)
         BaseResolver.__init__(self)
-        self._depth = 0
         self.comments: list[Comment] = []
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
@@ -175,22 +172,7 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if not isinstance(event, yaml.AliasEvent):
             self.anchors.pop(getattr(event, "anchor", None), None)
-        if self._depth > _DEEPEST:
-            raise ManifestError(_TOO_DEEP, event.start_mark.line + 1, event.start_mark.column + 1)
-        self._depth += 1
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-    def stale_possible_simple_keys(self) -> None:
-        """Forget possible keys as PyYAML does, but not a quoted one in braces: JSON's may be of any length."""
-        last = self.possible_simple_keys.get(self.flow_level) if self.flow_level else None
-        if last is not None and last.mark.buffer[last.mark.pointer] == '"':
-            del self.possible_simple_keys[self.flow_level]
-            super().stale_possible_simple_keys()
-            self.possible_simple_keys[self.flow_level] = last
-        else:
-            super().stale_possible_simple_keys()
+        return super().compose_node(parent, index)
 
     def scan_to_next_token(self) -> None:
         """Skip what PyYAML skips, and in braces tabs: JSON may be indented by them."""
@@ -231,65 +213,36 @@ def _nodes(text: str) -> Iterator[yaml.Node]:
             yield node
 
 
-class _Converter:
-    """Converter from the nodes of one document to its content."""
-
-    def __init__(self, root: yaml.Node) -> None:
-        self._root = root
-        self._sizes: dict[int, int] = {}
-
-    def content(self) -> Any:
-        """Return the content, after checking its size."""
-        if self._size(self._root) - len(self._sizes) > _MOST_BY_ALIASES:
-            raise ManifestError(f"its aliases stand for more than {_MOST_BY_ALIASES} values")
-        return self._value(self._root, 0)
-
-    def _size(self, node: yaml.Node) -> int:
-        """Return how many values a node stands for, those of its aliases included."""
-        known = self._sizes.get(id(node))
-        if known is None:
-            self._sizes[id(node)] = 0
-            children = _children(node)
-            known = self._sizes[id(node)] = 1 + sum(map(self._size, children))
-        elif known == 0:
-            raise _error(_SELF, node)
-        return known
-
-    def _value(self, node: yaml.Node, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise _error(_TOO_DEEP, node)
-        tag = node.tag.removeprefix(TAG)
-        if isinstance(node, yaml.MappingNode) and tag == "map":
-            return self._mapping(node, depth)
-        if isinstance(node, yaml.SequenceNode) and tag == "seq":
-            return [self._value(item, depth + 1) for item in node.value]
-        if isinstance(node, yaml.ScalarNode) and tag in {"str", "null", "bool", "int", "float", "timestamp", "merge"}:
-            return _scalar(node, tag)
-        shown = f"!!{tag}" if node.tag.startswith(TAG) else node.tag
-        raise _error(f"the tag {shown} says what JSON can't", node)
-
-    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        own: dict[str, Any] = {}
-        for key, value in node.value:
-            if key.tag == f"{TAG}merge":
-                sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
-                for source in reversed(sources):
-                    if not isinstance(source, yaml.MappingNode):
-                        raise _error("<< merges mappings only", source)
-                    merged |= self._mapping(source, depth + 1)
-                continue
-            name = _key(key)
-            if name in own:
-                raise _error(f'key "{name}" is set twice', key)
-            own[name] = self._value(value, depth + 1)
-        return {**merged, **own}
+def _value(node: yaml.Node, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise _error(_TOO_DEEP, node)
+    tag = node.tag.removeprefix(TAG)
+    if isinstance(node, yaml.MappingNode) and tag == "map":
+        return _mapping(node, depth)
+    if isinstance(node, yaml.SequenceNode) and tag == "seq":
+        return [_value(item, depth + 1) for item in node.value]
+    if isinstance(node, yaml.ScalarNode) and tag in {"str", "null", "bool", "int", "float", "timestamp", "merge"}:
+        return _scalar(node, tag)
+    shown = f"!!{tag}" if node.tag.startswith(TAG) else node.tag
+    raise _error(f"the tag {shown} says what JSON can't", node)
 
 
-def _children(node: yaml.Node) -> Sequence[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [child for pair in node.value for child in pair]
-    return node.value if isinstance(node, yaml.SequenceNode) else ()
+def _mapping(node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    for key, value in node.value:
+        if key.tag == f"{TAG}merge":
+            sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            for source in reversed(sources):
+                if not isinstance(source, yaml.MappingNode):
+                    raise _error("<< merges mappings only", source)
+                merged |= _mapping(source, depth + 1)
+            continue
+        name = _key(key)
+        if name in own:
+            raise _error(f'key "{name}" is set twice', key)
+        own[name] = _value(value, depth + 1)
+    return {**merged, **own}
 
 
 def _key(node: yaml.Node) -> str:
@@ -334,14 +287,8 @@ def _hint(text: str, line: int) -> str:
     return _TEMPLATE_HINT if any("{{" in each for each in lines) else ""
 
 
-def _jsonable(value: Any, path: str, above: tuple[int, ...], keep: tuple[type, ...]) -> Any:
-    if value is None or isinstance(value, (bool, int, *keep)):
-        return value
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise ManifestError(f"{path}: half of a character (a lone surrogate)") from None
+def _jsonable(value: Any, path: str, depth: int, keep: tuple[type, ...]) -> Any:
+    if value is None or isinstance(value, (bool, int, str, *keep)):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return json_number(value)
@@ -350,16 +297,13 @@ def _jsonable(value: Any, path: str, above: tuple[int, ...], keep: tuple[type, .
         raise ManifestError(
             f"{path or 'the manifest'}: {value!r} is a {type(value).__name__}, which JSON can't say{hint}"
         )
-    if id(value) in above:
-        raise ManifestError(f"{path or 'the manifest'}: {_SELF}")
-    if len(above) > _DEEPEST:
+    if depth > _DEEPEST:
         raise ManifestError(f"{path}: {_TOO_DEEP}")
-    above = (*above, id(value))
     if not isinstance(value, Mapping):
-        return [_jsonable(item, f"{path}[{position}]", above, keep) for position, item in enumerate(value)]
+        return [_jsonable(item, f"{path}[{position}]", depth + 1, keep) for position, item in enumerate(value)]
     copied = {}
     for key, item in value.items():
         if not isinstance(key, str):
             raise ManifestError(f"{path or 'the manifest'}: the key {key!r} is a {type(key).__name__}, not a string")
-        copied[key] = _jsonable(item, f"{path}.{key}".lstrip("."), above, keep)
+        copied[key] = _jsonable(item, f"{path}.{key}".lstrip("."), depth + 1, keep)
     return copied

@@ -49,7 +49,6 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """Yield the errors in a map of labels."""
     for key, value in labels.items():
         if not _is_key(key):
             yield from key_errors(key, path, key)
@@ -58,7 +57,6 @@ def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
 
 
 def broken_value_rules(value: str) -> Iterator[str]:
-    """Yield the rules that a label's value breaks."""
     if len(value.encode(errors="surrogatepass")) > 63:
         yield "must be no more than 63 bytes"
     if not _LABEL_VALUE.fullmatch(value):

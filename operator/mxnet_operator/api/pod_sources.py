@@ -46,7 +46,6 @@ VOLUME_TYPES: Final = (
 
 
 def source_errors(pod: Object, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a well-formed PodSpec's variables and volumes."""
     for position, volume in enumerate(pod.get("volumes") or ()):
         yield from volume_errors(volume, f"{path}.volumes[{position}]")
     for field in ("initContainers", "containers"):
@@ -75,6 +74,3 @@ def volume_errors(volume: Object, path: str) -> Iterator[FieldError]:
     for name in others:
         detail = "Forbidden: may not specify more than 1 volume type"
         yield FieldError(f"{path}.{name}", "FieldValueForbidden", detail)
-
-
-__all__ = ["VOLUME_TYPES", "source_errors", "variable_errors", "volume_errors"]

@@ -55,11 +55,7 @@ def container_requests(container: Mapping[str, Any]) -> Resources:
 
 
 def pod_requests(spec: Mapping[str, Any]) -> Resources:
-    """Return the requests of a pod: its containers together, or its largest init container where that is more.
-
-    Raises:
-        ValueError: a quantity can't be read.
-    """
+    """Return the requests of a pod: its containers together, or its largest init container where that is more."""
     total = add(container_requests(container) for container in spec.get("containers") or [])
     for container in spec.get("initContainers") or []:
         for name, amount in container_requests(container).items():
@@ -73,7 +69,6 @@ def written(amount: Decimal) -> str:
 
 
 def add(parts: Iterable[Mapping[str, Decimal]]) -> Resources:
-    """Return the sum of several, resource by resource."""
     total: Resources = {}
     for part in parts:
         for name, amount in part.items():

@@ -21,7 +21,6 @@ _DIGITS: Final = 10
 
 
 def queue_of(job: MXJob) -> str:
-    """Return the queue that a job names; empty where it names none."""
     return (job.metadata.labels or {}).get(QUEUE_LABEL, "")
 
 

@@ -36,7 +36,6 @@ class Sentence(msgspec.Struct, frozen=True, kw_only=True):
     """API versions that have the rule; all of them where there are none."""
 
     def about(self, value: Any) -> str:
-        """Return the message about a value."""
         return self.message + "".join(f" {field} ({why})" for field, why in self.words.items() if field in value)
 
 
@@ -84,10 +83,6 @@ def names_fit(job: Any, replicas: Iterable[tuple[str, int]]) -> bool:
     )
 
 
-def _types_are_known(specs: Any) -> bool:
-    return all(names.canonical_type(replica_type) for replica_type in specs)
-
-
 def _types_differ(specs: Any) -> bool:
     lowered = [replica_type.lower() for replica_type in specs]
     return len(lowered) == len(set(lowered))
@@ -97,10 +92,6 @@ def _one_root(specs: Any) -> bool:
     return all(
         replicas <= 1 for replica_type, replicas in _replicas(specs) if names.canonical_type(replica_type) in _ROOTS
     )
-
-
-def _has_a_replica(specs: Any) -> bool:
-    return any(replicas > 0 for _, replicas in _replicas(specs))
 
 
 def _servers_have_a_scheduler(specs: Any) -> bool:
@@ -155,7 +146,6 @@ def main_container(*at: str) -> Rule:
 
 
 def counts_of_map(field: str) -> tuple[Rule, ...]:
-    """Return the rules for the counts of replicas, where they are a map at `spec.<field>`."""
     at = ("spec", field)
     return (
         Rule(
@@ -167,7 +157,7 @@ def counts_of_map(field: str) -> tuple[Rule, ...]:
         Rule(
             at=at,
             message=NO_REPLICA,
-            holds=_has_a_replica,
+            holds=lambda specs: any(replicas > 0 for _, replicas in _replicas(specs)),
         ),
         Rule(
             at=at,
@@ -192,7 +182,7 @@ RULES: tuple[Rule, ...] = (
         at=_MAP,
         cel=f"self.all(t, t.lowerAscii() in {_TYPES_IN_CEL})",
         message=f"each key must be one of {', '.join(names.REPLICA_TYPES)}",
-        holds=_types_are_known,
+        holds=lambda specs: all(map(names.canonical_type, specs)),
     ),
     Rule(
         at=_MAP,

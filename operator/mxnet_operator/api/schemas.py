@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.formats.mxjob import MXJOB
-from mxnet_operator.api.formats.older_status import OlderStatus
+from mxnet_operator.api.formats.older_types import OlderStatus
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.pod_template import complete_schema as complete_template
 from mxnet_operator.api.pod_template import crd_schema

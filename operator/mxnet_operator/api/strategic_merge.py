@@ -6,6 +6,8 @@ Rules: https://github.com/kubernetes/community/blob/master/contributors/devel/si
 from collections.abc import Collection
 from typing import Any, Final
 
+from mxnet_operator.api.structural import clone
+
 Object = dict[str, Any]
 
 MERGE_KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -54,7 +56,7 @@ def strategic_merge(target: Object, patch: Object, *, whole: Collection[str] = (
     if directive == "delete":
         return {}
     if directive == "replace":
-        return {key: _copied(value) for key, value in patch.items() if key != "$patch"}
+        return {key: clone(value) for key, value in patch.items() if key != "$patch"}
     result = dict(target)
     if "$retainKeys" in patch:
         result = {key: value for key, value in result.items() if key in patch["$retainKeys"]}
@@ -86,9 +88,9 @@ def _merge_list(
     candidates = MERGE_KEYS.get(name, ())
     merge_key = next((key for key in candidates if any(isinstance(e, dict) and key in e for e in (*patch, *old))), None)
     if merge_key is None:
-        return [_copied(each) for each in patch]
+        return [clone(each) for each in patch]
     if any(isinstance(each, dict) and each.get("$patch") == "replace" for each in patch):
-        return [_copied(each) for each in patch if each.get("$patch") != "replace"]
+        return [clone(each) for each in patch if each.get("$patch") != "replace"]
     result = list(old)
     for item in patch:
         if not isinstance(item, dict) or merge_key not in item:
@@ -106,9 +108,3 @@ def _merge_list(
         wanted = [each.get(merge_key) for each in order if isinstance(each, dict)]
         result.sort(key=lambda e: wanted.index(e[merge_key]) if e[merge_key] in wanted else len(wanted))
     return result
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
-    return [_copied(each) for each in value] if isinstance(value, list) else value

@@ -94,6 +94,13 @@ def apply_schema_defaults(schema: Schema, value: Any) -> None:
             apply_schema_defaults(schema.get("items", {}), item)
 
 
+def clone(value: Any) -> Any:
+    """Copy a JSON value deeply, many times faster than copy.deepcopy."""
+    if isinstance(value, dict):
+        return {key: clone(each) for key, each in value.items()}
+    return [clone(each) for each in value] if isinstance(value, list) else value
+
+
 def join(path: str, key: str) -> str:
     """Return the path of a field below `path`, as the API server writes it where a rule is violated."""
     if not _PLAIN_KEY.fullmatch(key):

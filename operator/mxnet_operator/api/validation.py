@@ -15,7 +15,7 @@ from mxnet_operator.api.pod_sources import source_errors
 from mxnet_operator.api.pod_template import metadata_schema
 from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import complete_schema, is_served, job_schema, served_schema
-from mxnet_operator.api.structural import FieldError, Schema, drop_nulls, join, prune, structural_errors
+from mxnet_operator.api.structural import FieldError, Schema, clone, drop_nulls, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
 __all__ = [
@@ -57,7 +57,7 @@ def validate(manifest: Any, *, replaces: Any = None, is_stored: bool = False) ->
 
 def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of a manifest as the server stores it: without the fields that are null."""
-    copied: dict[str, Any] = _copy(manifest)
+    copied: dict[str, Any] = clone(manifest)
     drop_nulls(job_schema(_kind(manifest)), copied, defaulted=True)
     if isinstance(metadata := copied.get("metadata"), dict):
         copied["metadata"] = {name: value for name, value in metadata.items() if value is not None}
@@ -102,7 +102,7 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
 
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
     """Return fields that the server would drop from the job or its pods, with the name that was probably meant."""
-    pruned = _copy(manifest)
+    pruned = clone(manifest)
     schema = complete_schema(_kind(manifest))
     metadata = manifest.get("metadata")
     of_metadata = metadata if isinstance(metadata, dict) else {}
@@ -120,12 +120,6 @@ def decode(manifest: bytes | dict[str, Any]) -> MXJob:
     if isinstance(manifest, bytes):
         return msgspec.json.decode(manifest, type=MXJob, strict=True)
     return msgspec.convert(manifest, MXJob)
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _copy(child) for name, child in value.items()}
-    return [_copy(child) for child in value] if isinstance(value, list) else value
 
 
 def _rules(kind: Kind, version: str) -> Iterator[Rule]:
@@ -204,7 +198,6 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
 
 
 def _label_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
-    """Yield the errors in labels and annotations that are well-formed."""
     metadata = manifest.get("metadata")
     for field, errors in (("labels", label_errors), ("annotations", annotation_errors)):
         entries = metadata.get(field) if isinstance(metadata, dict) else None

@@ -44,7 +44,6 @@ def plain_value(text: str) -> Any:
 
 
 def plain_tag(text: str) -> str:
-    """Return the tag of an unquoted scalar."""
     if text == "<<":
         return f"{TAG}merge"
     value = plain_value(text)

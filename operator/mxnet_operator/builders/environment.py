@@ -27,7 +27,6 @@ _FIT_ARGUMENTS: Final = ("--load-epoch", "{epoch}")
 
 
 def environment(job: MXJob, replica_type: str, index: int, attempt: int = 0) -> dict[str, str]:
-    """Return the environment variables of one replica of a job with defaults."""
     specs = job.spec.mx_replica_specs
     has_scheduler = _count(specs, names.SCHEDULER) > 0
     common = _common_text(job)

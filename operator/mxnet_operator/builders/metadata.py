@@ -34,7 +34,6 @@ def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
 
 
 def pod_labels(job: MXJob, replica_type: str, index: int, attempt: int) -> dict[str, str]:
-    """Return the labels of one replica's pod of one attempt."""
     return {**replica_labels(job, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
 
 

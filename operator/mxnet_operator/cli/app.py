@@ -1,9 +1,11 @@
 """Shared behaviour of the command lines: their Typer settings, help options and help texts."""
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from types import ModuleType
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -38,7 +40,6 @@ class _Command(TyperCommand):
         super().__init__(*args, help=help and _LINE_BREAK.sub(" ", inspect.cleandoc(help)), **settings)
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters as help shows them."""
         return _plain_flags(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
@@ -50,13 +51,6 @@ class _Command(TyperCommand):
             raise typer.Exit(Exit.CLOSED_PIPE) from None
 
 
-class Verb(NamedTuple):
-    """A command as its module has it."""
-
-    work: Callable[..., Any]
-    examples: str
-
-
 class _Unloaded(_Command):
     """Command of which only the line in a list of commands is there; its callback imports the rest."""
 
@@ -65,7 +59,6 @@ class _Group(TyperGroup):
     """Typer group that knows the words which other command lines have for ours."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters as help shows them."""
         return _plain_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -94,15 +87,18 @@ class App(typer.Typer):
         )
 
     def command(self, *args: Any, **settings: Any) -> Callable[[Any], Any]:
-        """Register a command, as `typer.Typer.command` does."""
         return super().command(*args, **{"cls": _Command, **settings})
 
-    def lazy(self, load: Callable[[], Verb | typer.Typer]) -> None:
-        """Register a command, or a group of commands, that is imported by `load` when it is called.
+    def lazy(self, name: str, summary: str) -> None:
+        """Register a command, or a group of commands, whose module in `cli/verbs` is imported when it is called.
 
-        It has the name of `load`. The docstring of `load` is the command's line in the list of commands.
+        `summary` is its line in the list of commands.
         """
-        self.command(load.__name__, help=load.__doc__, cls=_Unloaded)(load)
+
+        def load() -> ModuleType:
+            return importlib.import_module(f"mxnet_operator.cli.verbs.{name}")
+
+        self.command(name, help=summary, cls=_Unloaded)(load)
 
 
 def whole(app: typer.Typer) -> Any:
@@ -115,10 +111,10 @@ def whole(app: typer.Typer) -> Any:
 def _loaded(name: str | None, command: Any) -> Any:
     if not isinstance(command, _Unloaded):
         return command
-    loaded: Any = command.callback and command.callback()
-    if isinstance(loaded, Verb):
-        alone = App(add_completion=False)
-        alone.command(name, epilog=loaded.examples)(loaded.work)
-        return typer.main.get_command(alone)
-    loaded.info.name = name
-    return typer.main.get_group(loaded)
+    module: Any = command.callback and command.callback()
+    if hasattr(module, "app"):
+        module.app.info.name = name
+        return typer.main.get_group(module.app)
+    alone = App(add_completion=False)
+    alone.command(name, epilog=module.EXAMPLES)(getattr(module, name or ""))
+    return typer.main.get_command(alone)

@@ -10,7 +10,6 @@ _INTERRUPTED: Final = 130
 
 
 def mxjob() -> None:
-    """Run `mxjob`."""
     atexit.register(gc.freeze)  # else Python collects garbage before it exits: a fifth of a short command's CPU
     try:
         from mxnet_operator.cli.mxjob import main  # noqa: PLC0415
@@ -20,7 +19,6 @@ def mxjob() -> None:
 
 
 def mxnet_operator() -> None:
-    """Run `mxnet-operator`."""
     try:
         from mxnet_operator.cli.mxnet_operator import main  # noqa: PLC0415
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from mxnet_operator.cli.usage_hints import usage_hint
 
 _ClickError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """ClickException, from click or from the copy of click in newer Typer releases."""
-_UNWRITTEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EBADF)
+_UNWRITTEN: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Exit(IntEnum):
@@ -106,7 +106,7 @@ def _outcome(app: Callable[..., Any], name: str) -> Any:
 
 
 def unwritten_output(error: BaseException, code: Exit) -> CommandError | None:
-    """Return the error, with this exit code, of output to a full disk or a closed stdout; None for any other."""
+    """Return the error, with this exit code, of output to a full disk; None for any other."""
     if not isinstance(error, OSError) or error.errno not in _UNWRITTEN:
         return None
     return CommandError(f"the output can't be written: {error.strerror}", code=code)
@@ -137,5 +137,4 @@ def show_error(error: CommandError) -> None:
 
 
 def leave(code: Exit) -> None:
-    """End the command with this exit code."""
     raise typer.Exit(code)

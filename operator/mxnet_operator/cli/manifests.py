@@ -41,7 +41,6 @@ class Document:
 
     @property
     def is_job(self) -> bool:
-        """Whether the document is a job; see `bundled_objects.is_job`."""
         return is_job(self.content)
 
     def line(self, path: str = "") -> int:
@@ -61,11 +60,7 @@ def line_of(node: yaml.Node, path: Iterable[str]) -> int:
 
 
 def sources_given(files: list[str] | None, more_files: list[str] | None, example: str) -> list[str]:
-    """Return the manifest sources of a command, from its FilesArgument and FilesOption.
-
-    Raises:
-        CommandError: there are none; `example` is shown as the hint.
-    """
+    """Return the manifest sources of a command, from its FilesArgument and FilesOption."""
     sources = [*(files or ()), *(more_files or ())]
     if not sources:
         raise CommandError("no manifest given", hint=example, code=Exit.USAGE)
@@ -109,7 +104,6 @@ def documents_in(text: str, name: str) -> list[Document]:
 
 
 def name_of(source: str) -> str:
-    """Return the name of a source for messages."""
     return "stdin" if source == "-" else source
 
 

@@ -1,4 +1,4 @@
-"""Options of commands whose help says what the default is, or that have none."""
+"""Option of a command whose help says what the default is."""
 
 from typing import Any
 

@@ -8,7 +8,7 @@ import msgspec
 
 from mxnet_operator.api import job_formats, names
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.formats.mxjob import V1
 from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.client.outage import Outage, Retries

@@ -84,7 +84,6 @@ class JobFeed:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        """Begin to watch."""
         work = [self._watch_job(), self._watch_pods(), self._watch_events()]
         work += [self._follow(main_replica(self.job), self._take_figures, None)]
         work += [self._follow(self._replica, self._take_line, LAST_LINES)] if self._replica else []
@@ -95,7 +94,6 @@ class JobFeed:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop watching."""
         await _end(self._tasks)
 
     async def wait(self, seconds: float) -> None:

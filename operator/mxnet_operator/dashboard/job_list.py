@@ -128,7 +128,6 @@ def parts(jobs: Iterable[dict[str, Any]], trainings: Mapping[str, TrainingLog], 
 
 
 def body(found: dict[str, str], server: str, view: View) -> Iterator[str]:
-    """Build the page of its parts."""
     yield f'<header><p class="kind">{escape(server)}</p><h1>MXJobs</h1></header>'
     hidden = "".join(
         f'<input type="hidden" name="{name}" value="{escape(value)}">'

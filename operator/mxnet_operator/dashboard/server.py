@@ -63,7 +63,6 @@ _TICK: Final = 5.0
 
 
 def new_token() -> str:
-    """Return a random token for the dashboard's address."""
     return secrets.token_urlsafe(24)
 
 
@@ -131,7 +130,6 @@ class Dashboard:
         return self._port
 
     async def stop(self) -> None:
-        """Stop listening."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -297,7 +295,6 @@ class _Stream:
             _LOG.warning("%s", error)
 
     async def send(self, event: str, data: Any) -> None:
-        """Send an event whose data are JSON."""
         await self.response.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
 
     async def draw(self, found: dict[str, str]) -> None:
@@ -309,7 +306,6 @@ class _Stream:
         await self.response.write(b":\n\n")
 
     async def log(self, lines: list[str]) -> None:
-        """Send lines of a log."""
         if lines:
             await self.send("log", "".join(lines))
 

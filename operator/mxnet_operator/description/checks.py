@@ -43,7 +43,6 @@ class DescriptionError(ValueError):
 
 
 def is_placeholder(value: Any) -> bool:
-    """Whether a framework fills the value in later."""
     return isinstance(value, Placeholder)
 
 
@@ -77,7 +76,6 @@ def role_of(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def given_fields(description: Any) -> dict[str, Any]:
-    """Return the fields of a description that are set, by name."""
     said = ((each.name, getattr(description, each.name)) for each in fields(description) if each.init)
     return {name: value for name, value in said if value is not None}
 
@@ -239,7 +237,6 @@ def _error(path: str, detail: str) -> FieldError:
 
 
 def _named(value: Any) -> str:
-    """Format a value with its JSON type."""
     if value is None:
         return "None"
     for kind, name in ((bool, "boolean"), (int | float, "number"), (str, "string"), (Mapping, "mapping")):
@@ -250,7 +247,6 @@ def _named(value: Any) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """Format a hint on how to write a value as a string."""
     if value is None:
         return ': leave it out, or write ""'
     if isinstance(value, bool):
@@ -320,5 +316,3 @@ _CHECKS: Final[dict[str, Check]] = {
 }
 FIELDS: Final = tuple(_CHECKS)
 """Names of all fields of a description."""
-
-__all__ = ["FIELDS", "DescriptionError", "given_fields", "is_placeholder", "problems", "role_of", "unknown_names"]

@@ -68,6 +68,3 @@ class MXJobDescription(PodDescription):
         """Reject an invalid description when it is made."""
         if found := problems(plain(given_fields(self))):
             raise DescriptionError(found)
-
-
-__all__ = ["MXJobDescription"]

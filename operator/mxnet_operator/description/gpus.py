@@ -150,6 +150,3 @@ def _resources_of(replica_spec: Object) -> Any:
     containers = found if isinstance(found, list) else ()
     own = (each for each in containers if isinstance(each, dict) and each.get("name") == names.CONTAINER)
     return next(own, {}).get("resources")
-
-
-__all__ = ["GPUs", "check_request", "common_gpus", "role_gpus", "with_gpus"]

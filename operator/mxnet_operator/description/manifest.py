@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conversion import without_server_fields
-from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.formats.mxjob import V1
 from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.queue_labels import QUEUE_LABEL
 from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
@@ -275,7 +275,6 @@ def _is_complete(template: Any) -> bool:
 
 
 def _images_everywhere(given: Object) -> bool:
-    """Whether every role names an image of its own."""
     roles = [role for field in ROLES if (role := given.get(field)) is not None and _count(role) != 0]
     return "workers" in given and all(
         _split(role)[0].get("image") is not None or _is_complete(_split(role)[1].get("template")) for role in roles
@@ -317,6 +316,3 @@ def _reference(secret: Any) -> Any:
 
 def _in_seconds(value: Any) -> Any:
     return math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value
-
-
-__all__ = ["DEFAULT_RESTART_POLICY", "to_manifest"]

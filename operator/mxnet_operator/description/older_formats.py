@@ -5,7 +5,7 @@ from typing import Any
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conversion import convert
-from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.formats.mxjob import V1
 from mxnet_operator.api.job_formats import errors, format_of
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import DescriptionError
@@ -62,6 +62,3 @@ def _has_placeholder(node: Any) -> bool:
     if isinstance(node, Mapping):
         return any(map(_has_placeholder, node.values()))
     return any(map(_has_placeholder, node)) if isinstance(node, list) else isinstance(node, Placeholder)
-
-
-__all__ = ["in_v1"]

@@ -14,6 +14,3 @@ class Placeholder:
     def none_if_one(self) -> "Placeholder":
         """Return 0 where this number of workers is 1, else the number: the servers that they get by default."""
         raise NotImplementedError
-
-
-__all__ = ["Placeholder"]

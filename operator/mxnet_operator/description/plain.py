@@ -33,6 +33,3 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def _of_model(value: Any, depth: int) -> Any:
     return value.isoformat() if isinstance(value, date) else plain(value, depth)
-
-
-__all__ = ["plain"]

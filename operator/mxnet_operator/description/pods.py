@@ -93,6 +93,3 @@ class Role(PodDescription):
     replicas: Number | None = None
     restart_policy: Literal["Never", "OnFailure", "Always", "ExitCode"] | Placeholder | None = None
     gpus: Number | None = None
-
-
-__all__ = ["ROLES", "PodDescription", "Role"]

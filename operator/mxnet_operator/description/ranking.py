@@ -21,11 +21,7 @@ class Row(TypedDict):
 
 
 def check_direction(direction: Any) -> None:
-    """Reject what is no direction.
-
-    Raises:
-        ValueError: it is neither maximize nor minimize.
-    """
+    """Reject what is no direction."""
     if direction not in get_args(Direction):
         raise ValueError(f"direction: {direction!r} is neither maximize nor minimize")
 
@@ -71,6 +67,3 @@ def why_none_is_best(rows: Iterable[Row], metric: str, trials: int) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-__all__ = ["LONGEST_REASON", "Direction", "Row", "best", "check_direction", "number", "ranked", "why_none_is_best"]

@@ -43,7 +43,6 @@ class Announcer:
         self._descriptor = descriptor
 
     def step(self, text: str) -> None:
-        """Report the current step of the start."""
         self._write(f"{STEP}{text}")
 
     def ready(self) -> None:
@@ -136,7 +135,6 @@ def _start(files: ClusterFiles, command: Sequence[str], on_step: Callable[[str],
 
 
 def log_tail(files: ClusterFiles, lines: int = 20) -> str:
-    """Read the last lines of the log."""
     with contextlib.suppress(OSError):
         return "\n".join(files.log.read_text("utf-8", "replace").splitlines()[-lines:])
     return ""

@@ -41,7 +41,6 @@ class EventRecorder:
         task.add_done_callback(self._tasks.discard)
 
     def forget(self, uid: str) -> None:
-        """Drop the events of a pod that no longer exists."""
         self._seen.pop(uid, None)
 
     async def stop(self) -> None:

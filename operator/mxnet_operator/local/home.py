@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import stat
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +64,6 @@ class ClusterFiles:
 
     @property
     def kubeconfig(self) -> Path:
-        """Kubeconfig of the cluster."""
         return self.root / "kubeconfig"
 
     @property
@@ -186,7 +184,6 @@ class ClusterState(msgspec.Struct, frozen=True):
 
     @property
     def server(self) -> str:
-        """URL of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
@@ -210,7 +207,6 @@ class ProcessUse:
 
 
 def write_state(files: ClusterFiles, state: ClusterState) -> None:
-    """Replace the state file."""
     write_private(files.state, msgspec.json.encode(state))
 
 
@@ -239,8 +235,3 @@ def process_use(pid: int) -> ProcessUse:
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     ticks = int(times[11]) + int(times[12])
     return ProcessUse(resident_pages * os.sysconf("SC_PAGE_SIZE"), ticks / os.sysconf("SC_CLK_TCK"))
-
-
-def uptime(state: ClusterState) -> float:
-    """Return the seconds since the cluster became ready."""
-    return max(0.0, time.time() - state.started_at)

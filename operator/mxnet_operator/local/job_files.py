@@ -28,7 +28,6 @@ class LocalJobFiles:
         return [str(each) for each in found]
 
     async def versions(self, images: Iterable[str]) -> dict[str, str]:
-        """Return the versions in each image, as far as they are known."""
         found = {}
         for image in images:
             with contextlib.suppress(ImageError, OSError):

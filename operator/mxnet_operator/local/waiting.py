@@ -13,7 +13,6 @@ class Changes:
         self._event = asyncio.Event()
 
     def notify(self) -> None:
-        """Wake every task in `wait`."""
         self._event.set()
         self._event = asyncio.Event()
 
@@ -37,7 +36,6 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether a stop was requested."""
         return self._event.is_set()
 
     def request(self) -> None:
@@ -80,6 +78,5 @@ class Timing:
     drain: float = 1.0
     """Time limit for reading the last output of a container whose processes have ended."""
     node_heartbeat: float = 240.0
-    lease_renewal: float = 10.0
     api_retry: float = 1.0
     api_retry_limit: float = 30.0

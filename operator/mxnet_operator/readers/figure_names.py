@@ -27,7 +27,6 @@ def unit_of(name: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Whether a name is one that figures of a training usually have."""
     return unit_of(name) in {unit for unit, _ in _UNITS}
 
 

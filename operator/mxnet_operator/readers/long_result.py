@@ -60,7 +60,6 @@ def reference(result: str | None) -> Reference | None:
 
 
 def reference_in(job: Mapping[str, Any]) -> Reference | None:
-    """Return the `reference` of the result in a job's status."""
     return reference((job.get("status") or {}).get("result"))
 
 
@@ -84,5 +83,4 @@ def text_of(wanted: Reference, lines: Iterable[str]) -> str | None:
 
 
 def with_result(job: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Return the job with this text as its result."""
     return {**job, "status": {**(job.get("status") or {}), "result": text}}

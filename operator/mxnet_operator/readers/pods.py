@@ -147,7 +147,6 @@ def label_of(pod: Mapping[str, Any]) -> str:
 
 
 def is_owned_by(pod: Mapping[str, Any], uid: str) -> bool:
-    """Return whether the job with this uid owns the pod."""
     return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())
 
 
@@ -180,7 +179,6 @@ def outcome_from(
 
 
 def outcome_of(pod: Mapping[str, Any]) -> Outcome:
-    """Return the outcome of the replica of a pod that is JSON."""
     status, metadata, spec = status_of(pod), pod.get("metadata") or {}, pod.get("spec") or {}
     end = end_of(status)
     return outcome_from(

@@ -157,7 +157,6 @@ class TrainingLog:
 
     @property
     def slow(self) -> str:
-        """Sentence about the workers that are slower than the others."""
         return slow_text(self.slow_workers)
 
     @property
@@ -337,7 +336,8 @@ class TrainingLog:
         points = range(numbers[-1], numbers[0] - 1, -every)[::-1]
         series = {_key(name): [values.get(point) for point in points] for name, values in courses.items()}
         if any(course.speeds.values()):
-            series["samples_per_second"] = [_rounded(self._mean_speed(course, point)) for point in points]
+            speeds = (self._mean_speed(course, point) for point in points)
+            series["samples_per_second"] = [None if speed is None else round(speed, 2) for speed in speeds]
         held_out = series.get("validation_accuracy") or series.get("test_accuracy") or []
         validated = [value for value in held_out if value is not None]
         accuracy = {"accuracy": validated[-1]} if validated and math.isfinite(validated[-1]) else {}
@@ -370,7 +370,3 @@ class TrainingLog:
 def _key(name: str) -> str:
     """Return the name of a figure in a history: `validation_accuracy` of `Validation-accuracy`."""
     return re.sub(r"[ ./@-]", "_", name).lower()
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)

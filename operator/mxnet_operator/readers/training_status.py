@@ -11,7 +11,6 @@ from mxnet_operator.readers.worker_logs import slow_text, stall_text
 
 
 def training_of(job: Mapping[str, Any]) -> TrainingStatus | None:
-    """Return what a job's status says of its training; None where it says nothing."""
     found = (job.get("status") or {}).get("training")
     try:
         return msgspec.convert(found, TrainingStatus) if found else None

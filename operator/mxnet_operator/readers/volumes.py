@@ -28,7 +28,6 @@ class KeptVolume(NamedTuple):
 
 
 def claims_needed(spec: Mapping[str, Any]) -> set[str]:
-    """Collect the names of the PersistentVolumeClaims of a pod's volumes."""
     claims = (volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or [])
     return {claim["claimName"] for claim in claims if claim}
 

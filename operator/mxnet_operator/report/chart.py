@@ -51,7 +51,6 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def html(chart: Chart) -> str:
-    """Draw a chart with its title and legend as a figure."""
     return (
         f'<figure class="chart"><figcaption><h3>{escape(chart.title)}</h3>{_legend(chart)}</figcaption>'
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(chart.description or chart.title)}">'

@@ -18,7 +18,6 @@ _MOST_CHARTS: Final = 8
 
 
 def has_curve(run: Run) -> bool:
-    """Whether the script or its log reported figures for a curve."""
     return bool(_names(run))
 
 
@@ -28,7 +27,6 @@ def divergence(run: Run) -> int | None:
 
 
 def description(run: Run, threshold: float | None) -> str:
-    """Describe the curves in words."""
     sentences = []
     for name in _names(run):
         if unit_of(name) in {"samples/s", "seconds"}:

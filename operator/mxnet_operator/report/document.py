@@ -19,7 +19,6 @@ def scrolled(label: str, content: str, kind: str = "") -> str:
 
 
 def table(heading: Iterable[str], rows: Iterable[str]) -> str:
-    """Build a table of rows that are HTML already."""
     head = "".join(f'<th scope="col">{name}</th>' for name in heading)
     lines = "\n".join(rows)
     return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table>"
@@ -44,7 +43,6 @@ def last_line(text: str) -> str:
 
 
 def style() -> str:
-    """Read the style of all pages."""
     return resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
 
 

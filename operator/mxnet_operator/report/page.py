@@ -8,7 +8,7 @@ from typing import Any, Final
 from mxnet_operator.api.conditions import FAILED
 from mxnet_operator.report import curve, timeline, tuning
 from mxnet_operator.report.document import document, message, scrolled, section, table
-from mxnet_operator.report.run import Replica, Run, Tuning
+from mxnet_operator.report.run import Replica, Run
 
 _NO_FILES: Final = '<p class="quiet">The replicas wrote no files that outlive their pods.</p>'
 
@@ -56,10 +56,12 @@ def _head(run: Run) -> str:
 def _facts(run: Run, threshold: float | None) -> str:
     facts = []
     if run.accuracy is not None:
-        note = "" if threshold is None else _against_threshold(run.accuracy, threshold)
+        reaches = threshold is not None and run.accuracy >= threshold
+        note = "" if threshold is None else f"{'reaches' if reaches else 'misses'} the {threshold:.0%} asked for"
         facts.append(("Accuracy", f"{run.accuracy:.2%}", note))
     if run.tuning is not None:
-        facts.append(("Time per run", tuning.milliseconds(run.tuning.tuned_ms), _gain(run.tuning)))
+        gain = f"{tuning.milliseconds(run.tuning.untuned_ms)} before: {run.tuning.gain:.1f} times as fast"
+        facts.append(("Time per run", tuning.milliseconds(run.tuning.tuned_ms), gain))
         facts.append(("Trials", str(len(run.tuning.trials_ms)), tuning.shares(run.tuning)))
     elif run.accuracy is None and (latest := curve.latest(run)) is not None:
         facts.append(latest)
@@ -81,14 +83,6 @@ def _facts(run: Run, threshold: float | None) -> str:
         for name, value, note in facts
     )
     return f'<dl class="facts" id="facts">{items}</dl>'
-
-
-def _against_threshold(accuracy: float, threshold: float) -> str:
-    return f"{'reaches' if accuracy >= threshold else 'misses'} the {threshold:.0%} asked for"
-
-
-def _gain(tuned: Tuning) -> str:
-    return f"{tuning.milliseconds(tuned.untuned_ms)} before: {tuned.gain:.1f} times as fast"
 
 
 def _charts(run: Run, threshold: float | None) -> str:

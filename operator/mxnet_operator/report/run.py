@@ -36,7 +36,6 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the replica; its exit code says it where nothing else does."""
         if self.recorded is not None:
             return self.recorded
         if self.exit_code is None:
@@ -131,7 +130,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tuning(self) -> Tuning | None:
-        """Tuning that the script reported, if it was one."""
         try:
             return msgspec.convert(self.result, Tuning)
         except msgspec.ValidationError:
@@ -139,7 +137,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def epochs(self) -> int | None:
-        """Number of epochs that the script reported."""
         epochs = self._result.get("epochs")
         return epochs if isinstance(epochs, int) else None
 

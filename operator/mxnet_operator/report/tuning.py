@@ -27,7 +27,6 @@ def milliseconds(value: float) -> str:
 
 
 def html(tuning: Tuning) -> str:
-    """Draw the trials as a chart."""
     numbers = range(1, len(tuning.trials_ms) + 1)
     measured = tuple(
         Series(

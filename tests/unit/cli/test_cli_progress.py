@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.output.progress import PlainProgress, elapsed_text, replicas_text, training_text
+from mxnet_operator.cli.output.progress import Progress, elapsed_text, replicas_text, training_text
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.readers.training_log import TrainingLog
 
@@ -67,7 +67,7 @@ def restarting(count, end):
 
 def test_an_attempt_that_ends_like_the_one_before_is_said_to():
     shown = io.StringIO()
-    with PlainProgress(Console(file=shown, width=200), show_log=False) as progress:
+    with Progress(Console(file=shown, width=200), show_log=False) as progress:
         for count, end in enumerate(
             ("exited with code 137:\nepoch 3", "exited with code 137:\nepoch 4", "was deleted"), 1
         ):
@@ -81,7 +81,7 @@ def test_an_attempt_that_ends_like_the_one_before_is_said_to():
 def test_a_pipe_that_gets_no_log_gets_a_line_per_epoch():
     out = io.StringIO()
 
-    with PlainProgress(Console(file=out, width=200), show_log=False) as shown:
+    with Progress(Console(file=out, width=200), show_log=False) as shown:
         for line in LOG:
             shown.log_line(line)
 
@@ -102,7 +102,7 @@ def test_a_message_begins_a_line_of_its_own_where_the_log_shares_its_pipe(stderr
 
 def test_a_pipe_gets_one_line_per_change():
     out = io.StringIO()
-    shown = PlainProgress(Console(file=out), show_log=False)
+    shown = Progress(Console(file=out), show_log=False)
 
     for state in ("Created", "Running", "Running", "Succeeded"):
         shown.job({**JOB, "status": {**JOB["status"], "state": state}})
@@ -131,7 +131,7 @@ def test_a_training_that_diverges_is_told_of_once_for_each_figure(show_log):
     names = ("loss", "accuracy")
     lines = [f"Epoch[{epoch}] {name}={value}" for epoch, value in [(3, "nan"), (4, "inf")] for name in names]
 
-    with PlainProgress(Console(file=out, width=200), show_log=show_log) as shown:
+    with Progress(Console(file=out, width=200), show_log=show_log) as shown:
         for line in ["Epoch[2] loss=0.5", *lines]:
             shown.log_line(line)
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from waiting_jobs import WORDS, waiting_job
 
 from mxnet_operator.cli.output.description import JobDetails, write_description
-from mxnet_operator.cli.output.progress import LiveProgress, PlainProgress
+from mxnet_operator.cli.output.progress import LiveProgress, Progress
 from mxnet_operator.cli.verbs.get import table
 from mxnet_operator.dashboard import job_page
 from mxnet_operator.dashboard.job_feed import JobFeed
@@ -27,7 +27,7 @@ def told(console_of: type[Any], job: dict[str, Any], times: int = 1, **options: 
 @pytest.mark.parametrize("condition_type", WAITING)
 class TestEveryWait:
     def test_by_run_and_wait_in_a_pipe_once(self, condition_type: str) -> None:
-        text = told(PlainProgress, waiting_job(condition_type), times=3)
+        text = told(Progress, waiting_job(condition_type), times=3)
         assert text.count(f"waiting: {WORDS} {condition_type}") == 1
 
     def test_by_run_and_wait_on_a_terminal(self, condition_type: str) -> None:
@@ -49,7 +49,7 @@ class TestEveryWait:
 
 def test_a_wait_that_comes_back_is_told_again() -> None:
     console = Console(file=io.StringIO(), width=200)
-    shown = PlainProgress(console, show_log=False)
+    shown = Progress(console, show_log=False)
     job, other = waiting_job("PodsScheduled"), waiting_job("PodsStarted")
     for each in (job, other, job):
         shown.job(each)

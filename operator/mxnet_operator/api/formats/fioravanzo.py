@@ -5,15 +5,11 @@ It had no cleanup policy; nothing is deleted, since the document promises no del
 
 from typing import Final
 
-from mxnet_operator.api.formats.definition import Definition
-from mxnet_operator.api.formats.flat_types import FlatSpec
-from mxnet_operator.api.formats.format import Format
-from mxnet_operator.api.formats.list_format import list_format
+from mxnet_operator.api.formats.format import Definition, Format
 from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, list_rules, only_lists
-from mxnet_operator.api.formats.list_spec import ListDefaults
-from mxnet_operator.api.formats.list_types import ListSpec
+from mxnet_operator.api.formats.list_spec import ListDefaults, list_format
 from mxnet_operator.api.formats.lists import SCHEDULER
-from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
+from mxnet_operator.api.formats.older_types import FlatSpec, ListSpec, MapReplica, MapSpec
 from mxnet_operator.api.formats.transition_rules import counts_of_list_stay
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
 from mxnet_operator.api.formats.format import Note, Spec
+from mxnet_operator.api.formats.older_types import FLAT_FIELDS
 from mxnet_operator.api.structural import FieldError, join
 
 CLEAN_POD_POLICY: Final = "All"

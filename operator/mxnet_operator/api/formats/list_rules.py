@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
 from mxnet_operator.api.formats.lists import (
     DIST,
     LOCAL,
@@ -17,6 +16,7 @@ from mxnet_operator.api.formats.lists import (
     type_in_cel,
     type_of,
 )
+from mxnet_operator.api.formats.older_types import FLAT_FIELDS
 from mxnet_operator.api.formats.refusals import ENTRY, LIST, ONLY_V1, SPEC, no_field
 from mxnet_operator.api.rules import (
     NO_REPLICA,
@@ -105,7 +105,6 @@ def has_a_scheduler(default: str) -> Rule:
 
 
 def chief_rules(default: str) -> tuple[Rule, ...]:
-    """Return the rules for terminationPolicy.chief."""
     at = (*SPEC, "terminationPolicy", "chief")
 
     def is_there(spec: Any) -> bool:

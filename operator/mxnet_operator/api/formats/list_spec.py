@@ -6,8 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.format import Note, Path, Spec
+from mxnet_operator.api.formats.format import Definition, Format, Note, Path, Spec
 from mxnet_operator.api.formats.lists import SCHEDULER, chief_asked_for, type_of
+from mxnet_operator.api.formats.phases import list_words, read_list_status
 from mxnet_operator.api.formats.templates import port_conflicts, port_of, port_path, with_port, without
 from mxnet_operator.api.structural import FieldError
 
@@ -29,7 +30,6 @@ class ListDefaults(msgspec.Struct, frozen=True):
 
 
 def list_to_v1(defaults: ListDefaults) -> Callable[[Spec, Note], Spec]:
-    """Return the function that converts a spec of a list format to v1's."""
 
     def convert(spec: Spec, note: Note) -> Spec:
         mode = spec.get("jobMode")
@@ -116,3 +116,20 @@ def _replica(entry: dict[str, Any], defaults: ListDefaults, spec: Spec, path: Pa
         note((*path, "template", *port_path(template)), was)
     replicas = {"replicas": entry["replicas"]} if "replicas" in entry else {}
     return {**replicas, "restartPolicy": policy, "template": template}
+
+
+def list_format(
+    name: str, definition: Definition, api_version: str, defaults: ListDefaults, *, type_field: str = "mx_replica_type"
+) -> Format:
+    """Return a list format with these defaults; `type_field` names a replica's type in its status."""
+    return Format(
+        name,
+        definition,
+        api_version,
+        list_to_v1(defaults),
+        list_conflicts(defaults),
+        list_words(type_field),
+        read_list_status,
+        has_runtime_id=True,
+        has_phases=True,
+    )

@@ -13,7 +13,6 @@ Entry = Mapping[str, Any]
 
 
 def type_of(entry: Entry, default: str) -> str:
-    """Return the type of an entry."""
     return entry.get("mxReplicaType") or default
 
 
@@ -23,13 +22,11 @@ def type_in_cel(entry: str, default: str) -> str:
 
 
 def counts(entries: Iterable[Entry], default: str) -> Iterator[tuple[str, int]]:
-    """Yield types and counts of replicas."""
     for entry in entries:
         yield type_of(entry, default), entry.get("replicas", 1)
 
 
 def count_of(entries: Iterable[Entry], wanted: str, default: str) -> int:
-    """Return how many replicas of a type there are."""
     return sum(count for each, count in counts(entries, default) if each == wanted)
 
 

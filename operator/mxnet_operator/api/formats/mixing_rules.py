@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.flat_types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.formats.lists import DIST, LOCAL
+from mxnet_operator.api.formats.older_types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.formats.refusals import ENTRY, ONLY_V1, SPEC, no_field, none_beside
 from mxnet_operator.api.rules import Rule
 
@@ -34,7 +34,6 @@ _FLAT: Final = {field: f"write spec.runPolicy.{field}" for field in FLAT_FIELDS}
 
 
 def rules_between_formats() -> Iterator[Rule]:
-    """Yield the rules of mxjobs.kubeflow.org."""
     yield from _what_is_required()
     yield none_beside("mxReplicaSpecs", _SPELT_ALIKE, ("v1", "v1beta1"))
     yield none_beside("mxReplicaSpecs", _OF_A_LIST, ("v1", "v1beta1"), served=False)

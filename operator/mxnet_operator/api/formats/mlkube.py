@@ -6,16 +6,12 @@ codes; the code that it came with has that of fioravanzo.org.
 
 from typing import Final
 
-from mxnet_operator.api.formats.definition import Definition
 from mxnet_operator.api.formats.fioravanzo import RETRYABLE
-from mxnet_operator.api.formats.flat_types import FlatSpec
-from mxnet_operator.api.formats.format import Format
-from mxnet_operator.api.formats.list_format import list_format
+from mxnet_operator.api.formats.format import Definition, Format
 from mxnet_operator.api.formats.list_rules import list_rules, mode_rules, only_lists
-from mxnet_operator.api.formats.list_spec import ListDefaults
-from mxnet_operator.api.formats.list_types import ListSpec
+from mxnet_operator.api.formats.list_spec import ListDefaults, list_format
 from mxnet_operator.api.formats.lists import WORKER
-from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
+from mxnet_operator.api.formats.older_types import FlatSpec, ListSpec, MapReplica, MapSpec
 from mxnet_operator.api.formats.transition_rules import counts_of_list_stay
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL

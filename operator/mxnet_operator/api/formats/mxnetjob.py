@@ -10,13 +10,9 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.definition import Definition
-from mxnet_operator.api.formats.fields import MAX_ENTRIES
-from mxnet_operator.api.formats.flat_types import FLAT_FIELDS, FlatSpec
-from mxnet_operator.api.formats.format import Format, Note, Path, Spec, no_conflicts, no_words
+from mxnet_operator.api.formats.format import Definition, Format, Note, Path, Spec, no_conflicts, no_words
 from mxnet_operator.api.formats.list_spec import TRAINING
-from mxnet_operator.api.formats.list_types import ListSpec
-from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
+from mxnet_operator.api.formats.older_types import FLAT_FIELDS, MAX_ENTRIES, FlatSpec, ListSpec, MapReplica, MapSpec
 from mxnet_operator.api.formats.phases import counts_as_map
 from mxnet_operator.api.formats.refusals import ENTRY, LIST, no_field
 from mxnet_operator.api.formats.templates import port_of, port_path, with_port

@@ -36,7 +36,6 @@ def port_path(template: Template) -> tuple[str, ...]:
 
 
 def without(template: Template, field: str) -> Template:
-    """Return the template without one field of its pod spec."""
     return {**template, "spec": {name: value for name, value in template["spec"].items() if name != field}}
 
 

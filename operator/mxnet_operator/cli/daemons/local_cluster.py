@@ -43,7 +43,6 @@ _log = logging.getLogger(__name__)
 
 
 def in_foreground(options: ClusterOptions, policy: Policy) -> None:
-    """Run the cluster until Ctrl-C, with its log on stderr."""
     _log_to_stderr("%(asctime)s %(message)s", "%H:%M:%S")
     for quiet in ("mxnet_operator.kube", "mxnet_operator.controller.controller"):
         logging.getLogger(quiet).setLevel(logging.WARNING)
@@ -177,7 +176,6 @@ class PrintableFormatter(logging.Formatter):
     """Log formatter that escapes control characters, since messages quote text from outside."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format the record as printable text."""
         return printable(super().format(record))
 
 

@@ -56,16 +56,11 @@ class Leftovers:
         return [f"{count} {what} ({size_text(disk_use(paths))})" for count, what, paths in found if count]
 
     def size(self) -> int:
-        """Return the bytes that the deletion frees."""
         return disk_use((*self.of_jobs, *self.pods, *self.snapshots, *self.environments))
 
 
 def use_of(files: ClusterFiles) -> Use:
-    """Read what the jobs of the cluster need; nothing where none runs.
-
-    Raises:
-        CommandError: it can't be asked.
-    """
+    """Read what the jobs of the cluster need; nothing where none runs."""
     return asyncio.run(_read(files)) if running_state(files) is not None else Use()
 
 
@@ -106,11 +101,7 @@ def leftovers(files: ClusterFiles, store: ImageStore, use: Use) -> Leftovers:
 
 
 def delete(files: ClusterFiles, store: ImageStore, found: Leftovers) -> None:
-    """Delete what was found.
-
-    Raises:
-        CommandError: the cluster rejects the deletion of a job.
-    """
+    """Delete what was found."""
     if found.jobs:
         asyncio.run(_delete_jobs(files, found.jobs))
     store.drop_snapshots(found.snapshots)
@@ -153,7 +144,6 @@ def size_text(size: int) -> str:
 
 
 def home_use(home: Path, files: ClusterFiles) -> dict[str, int]:
-    """Return the bytes on disk of the parts of a home."""
     images, claims = home / "images", disk_use([files.claims])
     return {
         "images": disk_use([images]),

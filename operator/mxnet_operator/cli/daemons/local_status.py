@@ -1,6 +1,7 @@
 """State of the local cluster for `mxjob local status`, running or not."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.dashboard.server import page_template
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.claims import lock_holder
-from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, process_use, uptime
+from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, process_use
 from mxnet_operator.local.kubelet.processes import left_over
 
 _SHOWN_FIRST = ("cpu", "memory")
@@ -24,11 +25,7 @@ _SHOWN = 10
 
 
 def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
-    """Collect the state of a running cluster, for `--json`.
-
-    Raises:
-        CommandError: its API server doesn't answer.
-    """
+    """Collect the state of a running cluster, for `--json`."""
     try:
         node, jobs = asyncio.run(_ask(files))
         use = process_use(state.pid)
@@ -37,7 +34,7 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
     return {
         "state": "Running",
         "pid": state.pid,
-        "uptimeSeconds": round(uptime(state), 1),
+        "uptimeSeconds": round(max(0.0, time.time() - state.started_at), 1),
         "server": state.server,
         "dashboard": state.dashboard,
         "jobPages": page_template(state.pages_port),
@@ -55,7 +52,6 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
 
 
 def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield labels and values that describe what `collect` found."""
     yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
     yield "API", found["server"]
     yield "kubeconfig", found["kubeconfig"]

@@ -63,7 +63,6 @@ def last_line(document: Document) -> int:
 
 
 def _entries(node: yaml.Node, path: Path = ()) -> Iterator[_Entry]:
-    """Yield the fields and items within a node, in their order."""
     children: list[tuple[str, yaml.Node, yaml.Node]] = []
     if isinstance(node, yaml.MappingNode):
         children = [(key.value, key, value) for key, value in node.value]
@@ -109,7 +108,6 @@ def _in_v1(path: Path, source: Any, content: Any) -> Path:
 
 
 def _nearest(path: Path, written: Mapping[Path, _Entry]) -> _Entry:
-    """Return the field at a path, or the nearest one around it."""
     return next(
         (written[path[:end]] for end in range(len(path), 0, -1) if path[:end] in written), next(iter(written.values()))
     )

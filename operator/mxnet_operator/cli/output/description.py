@@ -46,7 +46,6 @@ class JobDetails:
 
 
 def write_description(job: dict[str, Any], details: JobDetails) -> None:
-    """Write the description of a job to stdout."""
     _write_summary(job, details.training)
     _write_spec(job)
     _write_conditions(job)

@@ -3,7 +3,7 @@
 import re
 import time
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -72,37 +72,6 @@ def elapsed_text(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
 
 
-class Progress(Protocol):
-    """Display of a job while a command waits for it."""
-
-    draws_replicas: bool
-    """Whether `pods` has an effect."""
-
-    training: TrainingLog
-    """Training figures read from the log lines so far."""
-
-    def job(self, job: dict[str, Any]) -> None:
-        """Show a new version of the job."""
-
-    def pods(self, pods: list[dict[str, Any]]) -> None:
-        """Show new versions of the job's pods."""
-
-    def log_line(self, line: str) -> None:
-        """Show a log line with its newline, or a piece of a very long line."""
-
-    def waiting(self, why: str) -> None:
-        """Show why the followed replica doesn't start; empty once it has started, or where the reason is unknown."""
-
-    def note(self, text: str) -> None:
-        """Show a message once."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
 def _detail(reason: str) -> str:
     """Return why an image can't be had, which container, job and back-off each say again; else the whole reason."""
     return _IMAGE_REASON.sub("", reason)
@@ -138,21 +107,14 @@ class _Waits:
         return bool(why) and _detail(why) not in known
 
 
-def progress(*, show_log: bool) -> Progress:
-    """Create the display that suits stderr: redrawn on a terminal, else plain lines."""
-    console = message_console()
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveProgress(console, show_log=show_log)
-    return PlainProgress(console, show_log=show_log)
-
-
-class PlainProgress:
+class Progress:
     """Progress in plain lines: one on stderr per change of state or replica counts, log lines to stdout.
 
     Where the log isn't shown, one line for each epoch of it.
     """
 
     draws_replicas = False
+    """Whether `pods` has an effect."""
 
     def __init__(self, console: Console, *, show_log: bool) -> None:
         self._console = console
@@ -160,6 +122,7 @@ class PlainProgress:
         self._last = ""
         self._waits = _Waits()
         self.training = TrainingLog(time.monotonic)
+        """Training figures read from the log lines so far."""
         self._start = time.monotonic()
 
     def job(self, job: dict[str, Any]) -> None:
@@ -185,12 +148,10 @@ class PlainProgress:
             self._note_epoch(before)
 
     def waiting(self, why: str) -> None:
-        """Write the reason if it is new."""
         if self._waits.is_new(why):
             self._console.print(f"waiting: {why}", markup=False)
 
     def note(self, text: str) -> None:
-        """Write a message on its own line."""
         self._console.print(text, markup=False)
 
     def __enter__(self) -> Self:
@@ -207,22 +168,18 @@ class PlainProgress:
             self.note(text)
 
 
-class LiveProgress:
+class LiveProgress(Progress):
     """Progress at the foot of a terminal: the job and its replicas; log lines go above, or to a redirected stdout."""
 
     draws_replicas = True
 
     def __init__(self, console: Console, *, show_log: bool) -> None:
-        self._console = console
-        self._show_log = show_log
+        super().__init__(console, show_log=show_log)
         self._stdout_is_terminal = stdout_is_terminal()
-        self._start = time.monotonic()
         self._job: dict[str, Any] | None = None
-        self._waits = _Waits()
         self._pods: list[dict[str, Any]] | None = None
         self._replicas: list[Text] = []
         self._drawn = -_REDRAW
-        self.training = TrainingLog(time.monotonic)
         self._wait = ""
         self._spinner = Spinner("dots")
         self._live = Live(
@@ -260,10 +217,6 @@ class LiveProgress:
             self.note(f"waiting: {why}")
         self._wait = why
 
-    def note(self, text: str) -> None:
-        """Write a message above the progress line."""
-        self._console.print(text, markup=False)
-
     def __enter__(self) -> Self:
         self._live.start(refresh=True)
         return self
@@ -291,3 +244,11 @@ class LiveProgress:
             text.append("  " + "  ".join(filter(None, parts)))
         self._spinner.update(text=text)
         return self._spinner
+
+
+def progress(*, show_log: bool) -> Progress:
+    """Create the display that suits stderr: redrawn on a terminal, else plain lines."""
+    console = message_console()
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveProgress(console, show_log=show_log)
+    return Progress(console, show_log=show_log)

@@ -33,7 +33,7 @@ def replica_lines(
         if one := found.get(name):
             line.append(f"{one.state:<{state_width}}", style=STYLES.get(one.state, ""))
             line.append(f"  {since(one.since, now)}")
-            line.append(f"  {one.end}" if one.end else "", style=_exit_style(one))
+            line.append(f"  {one.end}" if one.end else "", style="red" if one.has_failed else "")
             line.append(f"  {one.summary}" if one.summary else "", style="dim")
         else:
             line.append(_NO_POD, style="dim")
@@ -62,7 +62,3 @@ def _by_type(wanted: list[str], states: list[ReplicaState], now: datetime | None
 
 def _line(name: str, width: int) -> Text:
     return Text(f"  {name:<{width}}  ", overflow="ellipsis", no_wrap=True)
-
-
-def _exit_style(one: ReplicaState) -> str:
-    return "red" if one.has_failed else ""

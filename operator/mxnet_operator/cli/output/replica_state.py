@@ -60,7 +60,6 @@ class ReplicaState:
 
 
 def replica_state(pod: dict[str, Any]) -> ReplicaState:
-    """Read the state of a replica from its pod."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     container = names.main_container(status.get("containerStatuses"))
     state = container.get("state") or {}
@@ -105,7 +104,6 @@ def first_failed(states: Iterable[ReplicaState]) -> ReplicaState | None:
 
 
 def in_order(states: list[ReplicaState]) -> list[ReplicaState]:
-    """Sort states by replica type, in order of creation, and by index."""
     kinds = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
 
     def key(state: ReplicaState) -> tuple[int, int, str]:

@@ -37,7 +37,6 @@ class Columns:
         self._widths = [max(len(printable_cell(cell)) for cell in column) for column in columns]
 
     def write(self, rows: Iterable[Sequence[str]], *, heading: bool = True) -> None:
-        """Write rows, after the heading if `heading`."""
         console = data_console()
         if heading:
             console.print(self._line(self.heading, style="bold"))
@@ -53,5 +52,4 @@ class Columns:
 
 
 def write_table(heading: Sequence[str], rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
-    """Write a whole table."""
     Columns(heading, rows, indent=indent).write(rows)

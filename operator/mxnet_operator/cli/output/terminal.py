@@ -21,10 +21,9 @@ from mxnet_operator.api.printable import printable, printable_lines
 
 
 class _Readers:
-    """Whether a closed stdout, as after `| head -1` or `>&-`, ends this process."""
+    """Whether a closed stdout, as after `| head -1`, ends this process."""
 
     needed = True
-    were_there = True
 
 
 class _LogLine:
@@ -101,24 +100,19 @@ def _streams_are_one() -> bool:
 
 
 def stdout_is_terminal() -> bool:
-    """Whether stdout is a terminal."""
     return sys.stdout.isatty()
 
 
 def open_streams() -> None:
-    """Give the streams that were closed by the parent process a file: writing data to a closed stdout is an error."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the process lives
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
-        _Readers.were_there = False
+    """Give the streams that were closed by the parent process a file that takes whatever is written."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for as long as the process lives
 
 
 def go_on_unread() -> None:
     """Discard output once its reader is gone, instead of ending the process."""
     _Readers.needed = False
-    if not _Readers.were_there:
-        _discard(sys.stdout)
 
 
 def drop_output() -> None:

@@ -16,7 +16,6 @@ def duration(text: str) -> float:
 
 
 def moment(text: str | None) -> datetime | None:
-    """Parse a timestamp of the API; None where there is none."""
     return datetime.fromisoformat(text) if text else None
 
 

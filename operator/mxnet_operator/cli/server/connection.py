@@ -76,9 +76,9 @@ JobNamesArgument = Annotated[
 class Target:
     """Connection options of a command: kubeconfig, context and namespace, None where not given."""
 
-    kubeconfig: str | None = None
-    context: str | None = None
-    namespace: str | None = None
+    kubeconfig: KubeconfigOption = None
+    context: ContextOption = None
+    namespace: NamespaceOption = None
 
 
 def local_files() -> "ClusterFiles | None":

@@ -91,7 +91,6 @@ def job_not_found(namespace: str, name: str, meant: Sequence[str] = ()) -> Comma
 
 
 def kind_not_served(kind: Kind, server: str) -> CommandError:
-    """Build the error for a server that doesn't serve the kind of a manifest."""
     legacy = kind in LEGACY
     option = " --legacy" if legacy else ""
     here = "; for the cluster on this machine: mxjob local up --legacy" if legacy else ""

@@ -140,11 +140,7 @@ def _writers(paths: "dict[str, ContainerPaths]", path: str) -> list[str]:
 
 
 async def _of_rank_0(client: "Client", job: dict[str, Any], wanted: _Source, wrote: list[str]) -> str:
-    """Return the one of several writers that has rank 0, as their logs tell.
-
-    Raises:
-        CommandError: no log tells.
-    """
+    """Return the one of several writers that has rank 0, as their logs tell."""
     logs = await compare_workers(client, job, TrainingLog())
     first = next((replica for replica, log in logs.items() if log.rank == 0 and replica in wrote), None)
     if first is None:
@@ -234,11 +230,7 @@ def _copy(real: Path, destination: Path) -> Path:
 
 
 def _final(destination: Path, name: str) -> Path:
-    """Return the path of the copy: in a folder that exists under its own name.
-
-    Raises:
-        CommandError: it exists.
-    """
+    """Return the path of the copy: in a folder that exists under its own name."""
     final = destination / name if destination.is_dir() else destination
     if exists(final):
         raise CommandError(f"{final} exists, and nothing is overwritten", hint="name another destination")

@@ -56,11 +56,7 @@ async def delete(
 
 
 async def _ask(client: "Client", namespace: str, name: str) -> dict[str, Any]:
-    """Ask the server to delete a job; returns the job.
-
-    Raises:
-        CommandError: it doesn't exist.
-    """
+    """Ask the server to delete a job; returns the job."""
     job = await get_job(client, namespace, name)
     if not await JobClient(client).delete_job(JobRef.of(job)):
         raise job_not_found(namespace, name)

@@ -25,127 +25,6 @@ _NOT_OF_A_LABEL: Final = re.compile("[^a-z0-9]+")
 _more = functools.partial(option, panel="More about the job")
 
 
-CommandArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[SCRIPT] [-- ARGUMENTS...]",
-        help="Python script and its arguments, or any command, which every replica runs.",
-        show_default=False,
-    ),
-]
-NameOption = Annotated[
-    str | None, option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.")
-]
-ImageOption = Annotated[
-    str | None,
-    option(
-        "--image",
-        metavar="IMAGE",
-        help="Image of every replica; default: one of the script's folder, on the local cluster.",
-        autocompletion=complete_image,
-    ),
-]
-PipOption = Annotated[
-    list[str] | None,
-    option(
-        "--pip",
-        metavar="PACKAGE",
-        help="Package to add to the image of the script's folder, such as pandas; repeatable.",
-    ),
-]
-WorkersOption = Annotated[int | None, option("--workers", help="Number of Workers; default: 1.")]
-ServersOption = Annotated[
-    int | None,
-    _more("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
-]
-GpusOption = Annotated[int | None, option("--gpus-per-worker", help="GPUs of each Worker.")]
-GpuResourceOption = Annotated[
-    str | None, _more("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
-]
-EnvOption = Annotated[
-    list[str] | None,
-    option(
-        "--env",
-        "-e",
-        metavar="NAME[=VALUE]",
-        help="Environment variable, without a value that of this shell; repeatable.",
-    ),
-]
-EnvFileOption = Annotated[
-    list[str] | None,
-    _more("--env-file", metavar="FILE", help="File of environment variables, as docker's; repeatable."),
-]
-SecretOption = Annotated[
-    list[str] | None,
-    _more("--secret", metavar="NAME", help="Secret whose keys become environment variables; repeatable."),
-]
-ConfigMapOption = Annotated[
-    list[str] | None,
-    _more("--config-map", metavar="NAME", help="ConfigMap whose keys become environment variables; repeatable."),
-]
-VolumeOption = Annotated[
-    list[str] | None,
-    option("--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable."),
-]
-MountOption = Annotated[
-    list[str] | None,
-    option(
-        "--mount",
-        metavar="FOLDER:PATH[:ro]",
-        help="Local cluster only: folder of this machine, and where the script finds it: absolute, relative to the"
-        " script's folder, or ~/...; repeatable.",
-    ),
-]
-NodeSelectorOption = Annotated[
-    list[str] | None,
-    _more("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
-]
-PullSecretOption = Annotated[
-    list[str] | None,
-    _more("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
-]
-ServiceAccountOption = Annotated[
-    str | None, _more("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
-]
-QueueOption = Annotated[str | None, _more("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")]
-PlacementOption = Annotated[
-    str | None,
-    _more(
-        "--placement",
-        metavar="Pack|Exclusive",
-        help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
-    ),
-]
-BackoffLimitOption = Annotated[int | None, _more("--backoff-limit", help="Retries before the job fails.")]
-ResumeOption = Annotated[
-    bool | None,
-    _more(
-        "--resume",
-        help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as MXNet's"
-        " fit.py does; put it on a --volume or --mount. Other scripts: --checkpoint.",
-    ),
-]
-CheckpointOption = Annotated[
-    str | None,
-    _more(
-        "--checkpoint",
-        metavar="PATTERN",
-        help="--resume from these files, such as 'models/net-{epoch}.params'.",
-    ),
-]
-ResumeArgsOption = Annotated[
-    str | None,
-    _more(
-        "--resume-args",
-        metavar="ARGUMENTS",
-        help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
-        " {epoch}'.",
-    ),
-]
-FailOnDivergenceOption = Annotated[
-    bool | None,
-    _more("--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."),
-]
 DetachOption = Annotated[
     bool,
     typer.Option(
@@ -161,36 +40,124 @@ DetachOption = Annotated[
 class JobOptions:
     """Options that describe a job, as written on the command line."""
 
-    command: list[str] | None
-    name: str | None
-    image: str | None
-    workers: int | None
-    servers: int | None
-    gpus_per_worker: int | None
-    gpu_resource: str | None
-    env: list[str] | None
-    env_files: list[str] | None
-    secrets: list[str] | None
-    config_maps: list[str] | None
-    volumes: list[str] | None
-    mounts: list[str] | None
-    node_selector: list[str] | None
-    image_pull_secrets: list[str] | None
-    service_account_name: str | None
-    queue_name: str | None
-    placement: str | None
-    backoff_limit: int | None
-    resume: bool | None
-    checkpoint: str | None
-    resume_args: str | None
-    fail_on_divergence: bool | None
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SCRIPT] [-- ARGUMENTS...]",
+            help="Python script and its arguments, or any command, which every replica runs.",
+            show_default=False,
+        ),
+    ] = None
+    name: Annotated[
+        str | None, option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.")
+    ] = None
+    image: Annotated[
+        str | None,
+        option(
+            "--image",
+            metavar="IMAGE",
+            help="Image of every replica; default: one of the script's folder, on the local cluster.",
+            autocompletion=complete_image,
+        ),
+    ] = None
+    workers: Annotated[int | None, option("--workers", help="Number of Workers; default: 1.")] = None
+    servers: Annotated[
+        int | None,
+        _more("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
+    ] = None
+    gpus_per_worker: Annotated[int | None, option("--gpus-per-worker", help="GPUs of each Worker.")] = None
+    gpu_resource: Annotated[
+        str | None, _more("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
+    ] = None
+    env: Annotated[
+        list[str] | None,
+        option(
+            "--env",
+            "-e",
+            metavar="NAME[=VALUE]",
+            help="Environment variable, without a value that of this shell; repeatable.",
+        ),
+    ] = None
+    env_files: Annotated[
+        list[str] | None,
+        _more("--env-file", metavar="FILE", help="File of environment variables, as docker's; repeatable."),
+    ] = None
+    secrets: Annotated[
+        list[str] | None,
+        _more("--secret", metavar="NAME", help="Secret whose keys become environment variables; repeatable."),
+    ] = None
+    config_maps: Annotated[
+        list[str] | None,
+        _more("--config-map", metavar="NAME", help="ConfigMap whose keys become environment variables; repeatable."),
+    ] = None
+    volumes: Annotated[
+        list[str] | None,
+        option("--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable."),
+    ] = None
+    mounts: Annotated[
+        list[str] | None,
+        option(
+            "--mount",
+            metavar="FOLDER:PATH[:ro]",
+            help="Local cluster only: folder of this machine, and where the script finds it: absolute, relative to the"
+            " script's folder, or ~/...; repeatable.",
+        ),
+    ] = None
+    node_selector: Annotated[
+        list[str] | None,
+        _more("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
+    ] = None
+    image_pull_secrets: Annotated[
+        list[str] | None,
+        _more("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
+    ] = None
+    service_account_name: Annotated[
+        str | None, _more("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
+    ] = None
+    queue_name: Annotated[
+        str | None, _more("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")
+    ] = None
+    placement: Annotated[
+        str | None,
+        _more(
+            "--placement",
+            metavar="Pack|Exclusive",
+            help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
+        ),
+    ] = None
+    backoff_limit: Annotated[int | None, _more("--backoff-limit", help="Retries before the job fails.")] = None
+    resume: Annotated[
+        bool | None,
+        _more(
+            "--resume",
+            help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as"
+            " MXNet's fit.py does; put it on a --volume or --mount. Other scripts: --checkpoint.",
+        ),
+    ] = None
+    checkpoint: Annotated[
+        str | None,
+        _more(
+            "--checkpoint",
+            metavar="PATTERN",
+            help="--resume from these files, such as 'models/net-{epoch}.params'.",
+        ),
+    ] = None
+    resume_args: Annotated[
+        str | None,
+        _more(
+            "--resume-args",
+            metavar="ARGUMENTS",
+            help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
+            " {epoch}'.",
+        ),
+    ] = None
+    fail_on_divergence: Annotated[
+        bool | None,
+        _more("--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."),
+    ] = None
 
     def description(self) -> MXJobDescription | None:
-        """Build the description of a job from the options; None where none was given.
-
-        Raises:
-            CommandError: an option has a wrong format or value.
-        """
+        """Build the description of a job from the options; None where none was given."""
         given = {field: value for field, value in vars(self).items() if value not in (None, [])}
         if not given:
             return None

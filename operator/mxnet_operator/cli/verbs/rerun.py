@@ -3,15 +3,13 @@
 import asyncio
 from typing import Any
 
+from mxnet_operator.cli.command import with_options
 from mxnet_operator.cli.errors import leave
 from mxnet_operator.cli.output.terminal import go_on_unread
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.cli.server.connection import (
-    ContextOption,
     JobNameArgument,
-    KubeconfigOption,
-    NamespaceOption,
     Target,
     connect,
 )
@@ -31,20 +29,18 @@ EXAMPLES = """
 """
 
 
+@with_options
 def rerun(
     *,
     name: JobNameArgument,
     detach: DetachOption = False,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
+    target: Target,
 ) -> None:
     """Run a job again, as a new job with the same image, arguments and spec, and follow it as `mxjob run` does.
 
     The name of the new job is that of the old one with a random end. Labels and annotations are not copied, except
     Kueue's queue. A job that was suspended runs.
     """
-    target = Target(kubeconfig, context, namespace)
     go_on_unread()
     leave(asyncio.run(_run_again(target, name, detach=detach)))
 

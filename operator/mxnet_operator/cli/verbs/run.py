@@ -17,6 +17,7 @@ from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
+from mxnet_operator.cli.command import with_options
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.options import option
@@ -32,40 +33,13 @@ from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
 from mxnet_operator.cli.server.connection import (
-    ContextOption,
-    KubeconfigOption,
-    NamespaceOption,
     Target,
     credentials_of,
     uses_local,
 )
 from mxnet_operator.cli.verbs.job_options import (
-    BackoffLimitOption,
-    CheckpointOption,
-    CommandArgument,
-    ConfigMapOption,
     DetachOption,
-    EnvFileOption,
-    EnvOption,
-    FailOnDivergenceOption,
-    GpuResourceOption,
-    GpusOption,
-    ImageOption,
     JobOptions,
-    MountOption,
-    NameOption,
-    NodeSelectorOption,
-    PipOption,
-    PlacementOption,
-    PullSecretOption,
-    QueueOption,
-    ResumeArgsOption,
-    ResumeOption,
-    SecretOption,
-    ServersOption,
-    ServiceAccountOption,
-    VolumeOption,
-    WorkersOption,
     lacks_model_prefix,
 )
 from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
@@ -110,8 +84,7 @@ def _complete_replica(context: typer.Context, incomplete: str) -> list[str]:
     """Return the replicas of the described job for shell completion; none, rather than an error."""
     with contextlib.suppress(Exception):
         given = {name: value for name, value in context.params.items() if name in {"workers", "servers"}}
-        options = JobOptions(**{each.name: None for each in dataclasses.fields(JobOptions)} | {"image": "any"} | given)
-        job, _ = _job(context.params.get("file"), options, allow_unknown=True)
+        job, _ = _job(context.params.get("file"), JobOptions(image="any", **given), allow_unknown=True)
         return [each for each in replicas(in_v1_words(job)) if each.startswith(incomplete)]
     return []
 
@@ -122,44 +95,27 @@ class _Format(StrEnum):
     YAML = "yaml"
 
 
+@with_options
 def run(
     *,
-    command: CommandArgument = None,
     file: Annotated[
         str | None,
         option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin."),
     ] = None,
-    name: NameOption = None,
-    image: ImageOption = None,
-    pip: PipOption = None,
+    described: JobOptions,
+    pip: Annotated[
+        list[str] | None,
+        option(
+            metavar="PACKAGE",
+            help="Package to add to the image of the script's folder, such as pandas; repeatable.",
+        ),
+    ] = None,
     as_of: AsOfOption = None,
     python: PythonOption = None,
     mxnet: MXNetOption = None,
-    workers: WorkersOption = None,
-    servers: ServersOption = None,
-    gpus_per_worker: GpusOption = None,
-    gpu_resource: GpuResourceOption = None,
-    env: EnvOption = None,
-    env_files: EnvFileOption = None,
-    secrets: SecretOption = None,
-    config_maps: ConfigMapOption = None,
-    volumes: VolumeOption = None,
-    mounts: MountOption = None,
-    node_selector: NodeSelectorOption = None,
-    image_pull_secrets: PullSecretOption = None,
-    service_account_name: ServiceAccountOption = None,
-    queue_name: QueueOption = None,
-    placement: PlacementOption = None,
-    backoff_limit: BackoffLimitOption = None,
-    resume: ResumeOption = None,
-    checkpoint: CheckpointOption = None,
-    resume_args: ResumeArgsOption = None,
-    fail_on_divergence: FailOnDivergenceOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
     dry_run_format: Annotated[_Format | None, option("-o", help="Format of --dry-run; default: yaml.")] = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
+    target: Target,
     on_interrupt: Annotated[
         OnInterrupt | None,
         option(
@@ -264,58 +220,32 @@ def run(
             hint="follow the job later: mxjob wait JOB; mxjob cp JOB .",
             code=Exit.USAGE,
         )
-    described = JobOptions(
-        command=command,
-        name=name,
-        image=image,
-        workers=workers,
-        servers=servers,
-        gpus_per_worker=gpus_per_worker,
-        gpu_resource=gpu_resource,
-        env=env,
-        env_files=env_files,
-        secrets=secrets,
-        config_maps=config_maps,
-        volumes=volumes,
-        mounts=mounts,
-        node_selector=node_selector,
-        image_pull_secrets=image_pull_secrets,
-        service_account_name=service_account_name,
-        queue_name=queue_name,
-        placement=placement,
-        backoff_limit=backoff_limit,
-        resume=resume,
-        checkpoint=checkpoint,
-        resume_args=resume_args,
-        fail_on_divergence=fail_on_divergence,
-    )
-    target = Target(kubeconfig, context, namespace)
     output_in_claim = output is not None and not uses_local(target)
     if dry_run_format is not None and not dry_run:
         raise CommandError(f"-o {dry_run_format} is the format of --dry-run", code=Exit.USAGE)
     environment = EnvironmentOptions(as_of, python, mxnet)
-    if (pip or environment.given()) and (image is not None or file is not None):
+    if (pip or environment.given()) and (described.image is not None or file is not None):
         what = "--pip adds packages to" if pip else f"{environment.given()} chooses"
         raise CommandError(
             f"{what} the image of a script's folder: it can't be combined with --image or -f",
             hint="install them in the image" if pip else f"mxjob local image add NAME FOLDER {environment.given()}",
             code=Exit.USAGE,
         )
-    is_resumed = resume or checkpoint is not None or resume_args is not None
-    if is_resumed and file is None and not mounts and not volumes:
+    is_resumed = described.resume or described.checkpoint is not None or described.resume_args is not None
+    if is_resumed and file is None and not described.mounts and not described.volumes:
         raise CommandError(
             "--resume: the checkpoints have to be in a folder that outlives a pod",
             hint="--volume CLAIM:/models or, on the local cluster, --mount ./models:/models, and --model-prefix in it",
             code=Exit.USAGE,
         )
-    if is_resumed and checkpoint is None and lacks_model_prefix(command or []):
+    if is_resumed and described.checkpoint is None and lacks_model_prefix(described.command or []):
         raise CommandError(
             "--resume: the script's arguments have no --model-prefix, which fit.py saves its checkpoints under",
             hint="name what the script saves, and how it loads that: --checkpoint '/models/net-{epoch}.params'"
             " --resume-args '--resume {checkpoint} --start-epoch {epoch}'",
             code=Exit.USAGE,
         )
-    if mounts and not uses_local(target):
+    if described.mounts and not uses_local(target):
         raise CommandError(
             "--mount: only the local cluster mounts folders of this machine, and another cluster is chosen",
             hint="copy the files into a PersistentVolumeClaim there, and mount it: --volume CLAIM:/PATH",
@@ -332,7 +262,8 @@ def run(
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
     with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
-        script = Script.of(command) if file is None and image is None and command else None
+        is_script = file is None and described.image is None and described.command
+        script = Script.of(described.command or ()) if is_script else None
         described = _with_folder(described, file, target, pip or [], environment, build=True)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         if output_in_claim:

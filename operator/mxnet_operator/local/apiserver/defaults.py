@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from mxnet_operator.api.pod_sources import VOLUME_TYPES
 from mxnet_operator.local.apiserver.json_values import Object, at, fill
 from mxnet_operator.local.apiserver.keyed_objects import fill_in_secret
 from mxnet_operator.local.apiserver.resources import (
@@ -13,7 +12,6 @@ from mxnet_operator.local.apiserver.resources import (
     SERVICES,
     Resource,
 )
-from mxnet_operator.local.apiserver.volume_claims import fill_in_claim
 
 _GATED: Final[Object] = {
     "type": "PodScheduled",
@@ -31,7 +29,7 @@ def fill_in(resource: Resource, obj: Object) -> None:
     elif resource is SERVICES:
         _service(obj)
     elif resource is PERSISTENT_VOLUME_CLAIMS:
-        fill_in_claim(obj)
+        obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
     elif resource is SECRETS:
         fill_in_secret(obj)
     elif resource is NAMESPACES:
@@ -43,7 +41,7 @@ def fill_in(resource: Resource, obj: Object) -> None:
 def initial_status(resource: Resource, obj: Object) -> Object | None:
     """Return the status of a new object, which the server sets whatever the request has."""
     if resource is PODS:
-        status: Object = {"phase": "Pending", "qosClass": _qos_class(obj)}
+        status: Object = {"phase": "Pending"}
         return status | {"conditions": [_GATED]} if at(obj, "spec", "schedulingGates") else status
     if resource is NAMESPACES:
         return {"phase": "Active"}
@@ -77,7 +75,7 @@ def _pod(pod: Object) -> None:
             if spec.get("hostNetwork") and not port.get("hostPort") and "containerPort" in port:
                 port["hostPort"] = port["containerPort"]
     for volume in spec.get("volumes") or ():
-        if not any(volume.get(source) is not None for source in VOLUME_TYPES):
+        if all(source is None for field, source in volume.items() if field != "name"):
             volume["emptyDir"] = {}
 
 
@@ -95,15 +93,3 @@ def _service(service: Object) -> None:
         fill(port, "protocol", "TCP")
         if "port" in port:
             port.setdefault("targetPort", port["port"])
-
-
-def _qos_class(pod: Object) -> str:
-    resources = [container.get("resources") or {} for container in at(pod, "spec", "containers", default=[])]
-    if not any(each.get("limits") or each.get("requests") for each in resources):
-        return "BestEffort"
-    guaranteed = all(
-        at(each, "limits", name) and each["limits"][name] == at(each, "requests", name)
-        for each in resources
-        for name in ("cpu", "memory")
-    )
-    return "Guaranteed" if guaranteed else "Burstable"

@@ -98,7 +98,6 @@ def open_api_index(catalog: Catalog) -> Object:
 
 
 def open_api_document(catalog: Catalog, group: str, version: str) -> Object:
-    """Build the OpenAPI document of one group version."""
     paths: Object = {}
     schemas: Object = {}
     for resource in catalog.served(group, version):

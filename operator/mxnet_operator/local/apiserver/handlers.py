@@ -12,16 +12,13 @@ from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.logs import LogSource, log_request
 from mxnet_operator.local.apiserver.requests import BODY_LIMIT, Request, Target, truth, watch_options
-from mxnet_operator.local.apiserver.statuses import StatusError, body_too_large
+from mxnet_operator.local.apiserver.statuses import StatusError
 from mxnet_operator.local.apiserver.store import Store
 from mxnet_operator.local.apiserver.tables import TableFormat, table
 from mxnet_operator.local.apiserver.verbs import Answer, Verbs, allow, table_format
 from mxnet_operator.local.apiserver.watch import watch
 
 _log = logging.getLogger(__name__)
-
-WRITE_SECONDS = 60.0
-"""Seconds that a client may leave its response unread before its connection is closed."""
 
 
 class Handlers:
@@ -38,7 +35,6 @@ class Handlers:
         self._closing.set()
 
     async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
-        """Handle a request to its target."""
         if target.subresource == "log":
             allow(request.method == "GET")
             return await self._log(request, target)
@@ -61,7 +57,7 @@ class Handlers:
                     shown = self._framed(target, kind, obj, form, headings)
                     headings = headings and shown is obj
                     frames += msgspec.json.encode({"type": kind, "object": shown}) + b"\n"
-                if frames and not await _write(request, response, bytes(frames)):
+                if frames and not await _write(response, bytes(frames)):
                     return response
         await response.write_eof()
         return response
@@ -85,32 +81,29 @@ class Handlers:
         await response.prepare(request)
         try:
             async for piece in pieces:
-                if piece and not await _write(request, response, piece):
+                if piece and not await _write(response, piece):
                     return response
             await response.write_eof()
         except ConnectionError:  # the client left as the log ended
             raise
         except Exception:
             _log.exception("the log of %s/%s broke off", target.namespace, target.name)
-            _cut_off(request)
+            if request.transport is not None:
+                request.transport.abort()
         return response
 
 
 def json_response(value: Any, code: int = 200) -> web.Response:
-    """Build a JSON response."""
     return web.Response(body=msgspec.json.encode(value), status=code, content_type="application/json")
 
 
 async def _read(request: web.Request) -> Request:
-    """Read a request with its body.
-
-    Raises:
-        StatusError: 413 where that is too large.
-    """
+    """Read a request with its body."""
     try:
         body = await request.read()
     except web.HTTPRequestEntityTooLarge as error:
-        raise body_too_large(BODY_LIMIT) from error
+        message = f"Request entity too large: limit is {BODY_LIMIT}"
+        raise StatusError(413, "RequestEntityTooLarge", message) from error
     return Request(request.method, request.query, request.headers, body)
 
 
@@ -122,20 +115,10 @@ def _response(answer: Answer) -> web.Response:
     return response
 
 
-async def _write(request: web.Request, response: web.StreamResponse, data: bytes) -> bool:
-    """Send a chunk of a stream; false where the client is gone, or was disconnected because it stopped reading."""
+async def _write(response: web.StreamResponse, data: bytes) -> bool:
+    """Send a chunk of a stream; false where the client is gone."""
     try:
-        async with asyncio.timeout(WRITE_SECONDS):
-            await response.write(data)
-    except TimeoutError:
-        _log.warning("%s read nothing for %s s: cut off", request.remote, WRITE_SECONDS)
-        _cut_off(request)
-        return False
+        await response.write(data)
     except ConnectionError:
         return False
     return True
-
-
-def _cut_off(request: web.Request) -> None:
-    if request.transport is not None:
-        request.transport.abort()

@@ -1,17 +1,8 @@
-"""Operations on JSON values: copy, remove nulls, fill in a field, look up a path."""
+"""Operations on JSON values: remove nulls, fill in a field, look up a path."""
 
 from typing import Any
 
 Object = dict[str, Any]
-
-
-def clone(value: Any) -> Any:
-    """Copy a JSON value deeply, many times faster than copy.deepcopy."""
-    if isinstance(value, dict):
-        return {key: clone(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [clone(each) for each in value]
-    return value
 
 
 def without_nulls(value: Any) -> Any:

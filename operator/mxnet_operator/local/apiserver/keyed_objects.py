@@ -13,8 +13,6 @@ from mxnet_operator.api.structural import FieldError, invalid
 from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.client import Client
 from mxnet_operator.local.apiserver.json_values import Object, fill
-from mxnet_operator.local.apiserver.resources import SECRETS, Resource
-from mxnet_operator.local.apiserver.statuses import forbidden_field
 
 _KEY_RULE: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
@@ -43,7 +41,6 @@ def keyed_errors(obj: Object) -> Iterator[FieldError]:
 
 
 def broken_key_rules(key: str) -> Iterator[str]:
-    """Yield the rules that a key of a ConfigMap or Secret breaks."""
     if len(key) > _LONGEST_KEY:
         yield f"must be no more than {_LONGEST_KEY} characters"
     if not _KEY.fullmatch(key):
@@ -52,16 +49,6 @@ def broken_key_rules(key: str) -> Iterator[str]:
         yield f"must not be '{key}'"
     elif key.startswith(".."):
         yield "must not start with '..'"
-
-
-def keyed_change_errors(resource: Resource, old: Object, new: Object) -> Iterator[FieldError]:
-    """Validate what an update changes: a Secret's type stays, and all that is immutable."""
-    if resource is SECRETS and old.get("type") != new.get("type"):
-        yield invalid("type", new.get("type"), "field is immutable")
-    if old.get("immutable"):
-        for field in ("immutable", "data", "binaryData"):
-            if old.get(field) != new.get(field):
-                yield forbidden_field(field, "field is immutable when `immutable` is set")
 
 
 def _bytes_of(values: Mapping[str, str] | None) -> dict[str, bytes]:
@@ -129,11 +116,7 @@ KeyedObjects = Mapping[Reference, Mapping[str, Any]]
 
 
 async def fetch_keyed_objects(client: Client, namespace: str, references: Iterable[Reference]) -> KeyedObjects:
-    """Fetch those of the referred objects that exist.
-
-    Raises:
-        KubeError: the request fails.
-    """
+    """Fetch those of the referred objects that exist."""
     found: dict[Reference, Mapping[str, Any]] = {}
     for kind, name in sorted(set(references), key=lambda each: (each[0].kind, each[1])):
         if (obj := await client.find(kind.resource.path(namespace, name))) is not None:

@@ -7,7 +7,8 @@ import jsonpatch
 import jsonpointer
 
 from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
-from mxnet_operator.local.apiserver.json_values import Object, clone
+from mxnet_operator.api.structural import clone
+from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.statuses import StatusError, bad_request, unsupported_media_type
 

@@ -15,10 +15,7 @@ from mxnet_operator.local.apiserver.selectors import Selector, both, field_selec
 from mxnet_operator.local.apiserver.statuses import (
     StatusError,
     bad_request,
-    invalid_options,
     not_found,
-    nothing_there,
-    unsupported,
     unsupported_media_type,
 )
 from mxnet_operator.local.apiserver.store import DeleteOptions
@@ -75,7 +72,7 @@ def no_target(catalog: Catalog, path: str) -> StatusError | None:
     if not served:
         return None
     if not served[0].custom:
-        return nothing_there()
+        return StatusError(404, "NotFound", "the server could not find the requested resource", {})
     match path.strip("/").split("/")[3:]:
         case ["namespaces", _, plural, name, _] if resource := catalog.find(group, version, plural):
             return not_found(resource, name)
@@ -111,11 +108,7 @@ def media_type(request: Request) -> str:
 
 
 def read_json(request: Request, accepted: str = _JSON) -> Any:
-    """Decode the body.
-
-    Raises:
-        StatusError: 400 where it isn't JSON, 415 for another media type.
-    """
+    """Decode the body."""
     if media_type(request) != accepted:
         raise unsupported_media_type((accepted,))
     try:
@@ -125,11 +118,7 @@ def read_json(request: Request, accepted: str = _JSON) -> Any:
 
 
 def read_object(request: Request, resource: Resource) -> Any:
-    """Decode the body of a creation or an update: JSON, or protobuf for a few built-in kinds.
-
-    Raises:
-        StatusError: 400 where it can't be decoded, 415 for another media type or kind.
-    """
+    """Decode the body of a creation or an update: JSON, or protobuf for a few built-in kinds."""
     return read_json(request) if resource.custom else _read_any(request)
 
 
@@ -144,37 +133,17 @@ def _read_any(request: Request) -> Any:
         raise unsupported_media_type((_JSON,)) from error
 
 
-def options_kind(request: Request) -> str:
-    """Return the kind of the options in a request's query, such as CreateOptions."""
-    kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
-    return kinds.get(request.method, "ListOptions")
-
-
 def is_dry_run(request: Request) -> bool:
-    """Whether the request is a dry run.
-
-    Raises:
-        StatusError: 422 for any value but `All`.
-    """
-    value = request.query.get("dryRun", "")
-    if value not in ("", "All"):
-        raise invalid_options(options_kind(request), [unsupported("dryRun", [value], ("All",))])
-    return value == "All"
+    return request.query.get("dryRun") == "All"
 
 
 def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
-    """Build the selector from the request's label and field selectors."""
     labels = label_selector(query.get("labelSelector", ""))
     return both(labels, field_selector(query.get("fieldSelector", ""), target.resource))
 
 
 def delete_options(request: Request) -> DeleteOptions:
-    """Parse DeleteOptions from the body (often without kind, often missing) and the query.
-
-    Raises:
-        StatusError: 400 where something is of the wrong type, 415 for another media type, 422 for an unknown
-            propagation policy.
-    """
+    """Parse DeleteOptions from the body (often without kind, often missing) and the query."""
     body: Any = _read_any(request) if request.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("the body is not a DeleteOptions")
@@ -184,9 +153,6 @@ def delete_options(request: Request) -> DeleteOptions:
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
         raise bad_request("json: cannot unmarshal into Go struct field DeleteOptions.gracePeriodSeconds of type int64")
     propagation = body.get("propagationPolicy") or request.query.get("propagationPolicy", "")
-    if propagation not in ("", "Background", "Foreground", "Orphan"):
-        error = unsupported("propagationPolicy", propagation, ("Foreground", "Background", "Orphan", "nil"))
-        raise invalid_options("DeleteOptions", [error])
     return DeleteOptions(
         grace,
         propagation,
@@ -197,11 +163,7 @@ def delete_options(request: Request) -> DeleteOptions:
 
 
 def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
-    """Parse the options of a watch.
-
-    Raises:
-        StatusError: 400 or 422 where the options are invalid, alone or together.
-    """
+    """Parse the options of a watch."""
     bookmarks = truth(query.get("allowWatchBookmarks"))
     send_initial = query.get("sendInitialEvents")
     revision = parse_revision(query.get("resourceVersion", ""))

@@ -36,7 +36,6 @@ class Resource:
 
     @property
     def key(self) -> Key:
-        """Identity of the resource in the store."""
         return (self.group, self.plural)
 
     @property
@@ -56,17 +55,14 @@ class Resource:
 
     @property
     def list_kind(self) -> str:
-        """Kind of a list of the resource."""
         return f"{self.kind}List"
 
     @property
     def singular(self) -> str:
-        """Singular name of the resource."""
         return self.kind.lower()
 
     @property
     def has_status(self) -> bool:
-        """Whether the resource has the subresource status."""
         return "status" in self.subresources
 
     def present(self, obj: dict[str, Any]) -> dict[str, Any]:
@@ -155,7 +151,6 @@ BUILT_IN = (
 
 
 def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
-    """Build the resources of a CustomResourceDefinition manifest, one for each served version."""
     spec, names = crd["spec"], crd["spec"]["names"]
     return [
         Resource(
@@ -196,17 +191,14 @@ class Catalog:
 
     @classmethod
     def of(cls, crds: Iterable[Mapping[str, Any]]) -> "Catalog":
-        """Build the catalog of the built-in resources and those of `crds`."""
         definitions = tuple(crds)
         resources = BUILT_IN + tuple(each for crd in definitions for each in from_definition(crd))
         return cls(resources, definitions, {(r.group, r.version, r.plural): r for r in resources})
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """Find the resource of a group, version and plural name."""
         return self.by_path.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """Find the resource of a manifest's apiVersion and kind."""
         return next((r for r in self.resources if (r.api_version, r.kind) == (api_version, kind)), None)
 
     def groups(self) -> dict[str, list[str]]:
@@ -223,5 +215,4 @@ class Catalog:
         return {name: sorted(groups[name], key=_precedence, reverse=True) for name in ordered}
 
     def served(self, group: str, version: str) -> list[Resource]:
-        """List the resources of one version of a group."""
         return [r for r in self.resources if (r.group, r.version) == (group, version)]

@@ -16,17 +16,13 @@ from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.handlers import Handlers, json_response
 from mxnet_operator.local.apiserver.logs import LogSource
 from mxnet_operator.local.apiserver.requests import BODY_LIMIT, find_target, no_target
-from mxnet_operator.local.apiserver.statuses import NO_SUCH_PATH, StatusError, bad_request, unauthorized
+from mxnet_operator.local.apiserver.statuses import NO_SUCH_PATH, StatusError, bad_request
 from mxnet_operator.local.apiserver.store import Store
 
 _log = logging.getLogger(__name__)
 
 _SHUTDOWN_SECONDS = 1.0
 """Seconds that open requests get to end at shutdown; that of a followed log never ends."""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class ApiServer:
@@ -45,7 +41,7 @@ class ApiServer:
         crds: Iterable[Mapping[str, Any]],
         token: str,
         log_source: LogSource | None = None,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         history: int = 1000,
     ) -> None:
@@ -59,7 +55,6 @@ class ApiServer:
 
     @property
     def log_source(self) -> LogSource | None:
-        """Source of container logs."""
         return self._handlers.log_source
 
     @log_source.setter
@@ -67,11 +62,7 @@ class ApiServer:
         self._handlers.log_source = source
 
     async def start(self, ssl_context: ssl.SSLContext, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Start to listen; returns the port.
-
-        Raises:
-            OSError: The port is taken.
-        """
+        """Start to listen; returns the port."""
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_route("*", "/{path:.*}", self._handle)
         ssl_context.sslobject_class = PromptTls
@@ -123,7 +114,7 @@ class ApiServer:
             return web.Response(text="ok")
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
-            raise unauthorized()
+            raise StatusError(401, "Unauthorized", "Unauthorized")
         if "Impersonate-User" in request.headers:
             raise StatusError(403, "Forbidden", "impersonation is not supported by the local cluster")
         if request.method == "GET" and (document := self._documents.answer(request)):

@@ -13,7 +13,6 @@ NO_SUCH_PATH = "404 page not found"
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """Build the error for a missing required field."""
     return FieldError(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
 
 
@@ -23,7 +22,6 @@ def forbidden_field(field: str, detail: str) -> FieldError:
 
 
 def unsupported(field: str, value: object, supported: Iterable[str]) -> FieldError:
-    """Build the error for a field whose value isn't one of the supported ones."""
     listed = ", ".join(f'"{each}"' for each in supported)
     shown = json.dumps(value)
     return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {listed}")
@@ -69,18 +67,11 @@ def success(resource: Resource, name: str, uid: str) -> dict[str, Any]:
 
 
 def not_found(resource: Resource, name: str) -> StatusError:
-    """Build a 404: no object of that name."""
     details = _details(name, resource, resource.plural)
     return StatusError(404, "NotFound", f'{resource.qualified_name} "{name}" not found', details)
 
 
-def nothing_there() -> StatusError:
-    """Build a 404: the group has no resource of that name, or the resource has no such part."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
-
-
 def already_exists(resource: Resource, name: str) -> StatusError:
-    """Build a 409: the name is taken."""
     details = _details(name, resource, resource.plural)
     return StatusError(409, "AlreadyExists", f'{resource.qualified_name} "{name}" already exists', details)
 
@@ -114,46 +105,21 @@ def invalid_patch(patched: Any, why: str) -> StatusError:
     return StatusError(422, "Invalid", f' "" is invalid: {cause.message}', {"causes": _causes([cause])})
 
 
-def invalid_options(kind: str, causes: Sequence[FieldError]) -> StatusError:
-    """Build a 422: the options of a request contradict each other."""
-    listed = ", ".join(c.message for c in causes)
-    details = {
-        "group": "meta.k8s.io",
-        "kind": kind,
-        "causes": _causes(causes),
-    }
-    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {listed}', details)
-
-
 def bad_request(message: str) -> StatusError:
-    """Build a 400: the request can't be understood."""
     return StatusError(400, "BadRequest", message)
 
 
-def unauthorized() -> StatusError:
-    """Build a 401: no token, or not ours."""
-    return StatusError(401, "Unauthorized", "Unauthorized")
-
-
 def forbidden(resource: Resource, name: str, why: str) -> StatusError:
-    """Build a 403: understood, and never allowed."""
     message = f'{resource.qualified_name} "{name}" is forbidden: {why}'
     return StatusError(403, "Forbidden", message, _details(name, resource, resource.plural))
 
 
 def method_not_allowed() -> StatusError:
-    """Build a 405: the resource exists without that verb."""
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def expired(message: str) -> StatusError:
-    """Build a 410: that moment is no longer remembered."""
     return StatusError(410, "Expired", message)
-
-
-def too_old(asked: int, oldest: int) -> StatusError:
-    """Build a 410: a watch can't start so far back."""
-    return expired(f"too old resource version: {asked} ({oldest})")
 
 
 def too_large_version(asked: int, current: int) -> StatusError:
@@ -163,13 +129,7 @@ def too_large_version(asked: int, current: int) -> StatusError:
     return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1}, retry_after=1)
 
 
-def body_too_large(limit: int) -> StatusError:
-    """Build a 413: more bytes than a request may have."""
-    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
-
-
 def unsupported_media_type(accepted: Iterable[str]) -> StatusError:
-    """Build a 415: a body of a type that isn't read here."""
     listed = ", ".join(accepted)
     return StatusError(
         415,

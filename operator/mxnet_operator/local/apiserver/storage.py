@@ -24,7 +24,6 @@ class Change:
 
     @property
     def object(self) -> Object:
-        """The changed object."""
         found = self.after if self.after is not None else self.before
         assert found is not None  # noqa: S101  # a change is of something
         return found
@@ -40,7 +39,6 @@ class Journal:
         self._listeners: set[Callable[[], None]] = set()
 
     def append(self, change: Change) -> None:
-        """Record a change and notify the listeners."""
         self._changes.append(change)
         if len(self._changes) > self._limit:
             self.oldest = self._changes.popleft().revision
@@ -69,7 +67,6 @@ Name = tuple[str, str]
 
 
 def name_of(obj: Object) -> Name:
-    """Return the identity of an object within its resource."""
     return (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
@@ -92,15 +89,12 @@ class Storage:
         return fork
 
     def observe(self, observer: Callable[[Change], None]) -> None:
-        """Call `observer` with every change from now on."""
         self._observers.append(observer)
 
     def journal(self, resource: Resource) -> Journal:
-        """Return the journal of a resource."""
         return self._journals[resource.key]
 
     def find(self, key: Key, name: Name) -> Object | None:
-        """Find the object of that name."""
         return self._objects[key].get(name)
 
     def oldest(self, key: Key) -> Object | None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mxnet_operator.api.structural import FieldError
+from mxnet_operator.api.structural import FieldError, clone
 from mxnet_operator.api.structural import invalid as invalid_field
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver import validation
 from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
-from mxnet_operator.local.apiserver.json_values import Object, at, clone
+from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.patch import patcher
 from mxnet_operator.local.apiserver.resources import Catalog, Resource
 from mxnet_operator.local.apiserver.selectors import Selector, everything
@@ -34,7 +34,6 @@ from mxnet_operator.local.apiserver.statuses import (
     not_found,
 )
 from mxnet_operator.local.apiserver.storage import Storage, name_of
-from mxnet_operator.local.apiserver.volume_claims import protect
 from mxnet_operator.readers.pods import ENDED
 
 _LABEL_LENGTH = 63
@@ -45,6 +44,8 @@ _BINDINGS = dataclasses.replace(builtin.PODS, plural="pods/binding")
 _EVENT_LIFE = timedelta(hours=1)
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
 _LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+PROTECTION = "kubernetes.io/pvc-protection"
+"""Finalizer of a claim, which goes once no pod uses the claim."""
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _PROPAGATION: dict[str, list[str]] = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN], "Background": []}
@@ -75,10 +76,6 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 def _drop(_: list[str]) -> None:
     """Ignore dropped unknown fields; default of `on_unknown`."""
 
@@ -99,7 +96,7 @@ class Store:
         self,
         crds: Iterable[Mapping[str, Any]] = (),
         *,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
         history: int = 1000,
         first_revision: int | None = None,
@@ -122,11 +119,7 @@ class Store:
         return fork
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
-        """Read an object.
-
-        Raises:
-            StatusError: 404.
-        """
+        """Read an object."""
         found = self.storage.find(resource.key, (namespace, name))
         if found is None:
             raise not_found(resource, name)
@@ -146,11 +139,7 @@ class Store:
         dry_run: bool = False,
         on_unknown: OnUnknown = _drop,
     ) -> Object:
-        """Store a new object, named by its metadata or from its generateName.
-
-        Raises:
-            StatusError: 400, 403, 404 (its namespace), 409 or 422.
-        """
+        """Store a new object, named by its metadata or from its generateName."""
         obj = _decoded(resource, body, on_unknown)
         metadata = obj["metadata"]
         if metadata.pop("resourceVersion", ""):
@@ -169,7 +158,7 @@ class Store:
                 obj.pop("status", None)
         fill_in(resource, obj)
         if resource is builtin.PERSISTENT_VOLUME_CLAIMS:
-            protect(obj)
+            metadata["finalizers"] = list(dict.fromkeys([*metadata.get("finalizers", []), PROTECTION]))
         if (status := initial_status(resource, obj)) is not None:
             obj["status"] = status
         self._refuse(resource, metadata.get("name", ""), validation.errors(resource, obj))
@@ -192,11 +181,7 @@ class Store:
         dry_run: bool = False,
         on_unknown: OnUnknown = _drop,
     ) -> Object:
-        """Replace an object, or with `subresource="status"` its status.
-
-        Raises:
-            StatusError: 400, 404, 409 (it changed since it was read) or 422.
-        """
+        """Replace an object, or with `subresource="status"` its status."""
         old = self.get(resource, namespace, name)
         new = _decoded(resource, body, on_unknown)
         if new["metadata"].get("uid") not in (None, "", old["metadata"]["uid"]):
@@ -219,11 +204,7 @@ class Store:
         dry_run: bool = False,
         on_unknown: OnUnknown = _drop,
     ) -> Object:
-        """Change an object, or with `subresource="status"` its status, by a patch of that media type.
-
-        Raises:
-            StatusError: 400, 404, 409 (the patch names another resourceVersion), 415 or 422.
-        """
+        """Change an object, or with `subresource="status"` its status, by a patch of that media type."""
         apply = patcher(resource, media_type)
         old = self.get(resource, namespace, name)
         patched = apply(old, patch)
@@ -241,11 +222,7 @@ class Store:
         return self._replace(resource, old, new, subresource, dry_run)
 
     def bind(self, namespace: str, name: str, body: Any) -> None:
-        """Assign a pod to the node named by a Binding's target.
-
-        Raises:
-            StatusError: 400, 404, or 409 where the pod has a node or is being deleted.
-        """
+        """Assign a pod to the node named by a Binding's target."""
         pods = builtin.PODS
         if at(body, "metadata", "name") != name:
             raise bad_request("name in URL does not match name in Binding object")
@@ -282,7 +259,7 @@ class Store:
         finalizers = at(old, "metadata", "finalizers", default=[])
         if options.propagation:
             finalizers = [each for each in finalizers if each not in (FOREGROUND, ORPHAN)]
-            finalizers += _PROPAGATION[options.propagation]
+            finalizers += _PROPAGATION.get(options.propagation, [])
         grace = _grace(old, options.grace) if resource is builtin.PODS else 0
         gone = not finalizers and not grace
         if options.dry_run:

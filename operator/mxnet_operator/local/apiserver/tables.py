@@ -55,7 +55,6 @@ class Column:
     description: str = ""
 
     def definition(self) -> Object:
-        """Build the TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,

@@ -21,7 +21,7 @@ from mxnet_operator.api.structural import (
 from mxnet_operator.api.validation import validate, validate_update
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
-from mxnet_operator.local.apiserver.keyed_objects import keyed_change_errors, keyed_errors
+from mxnet_operator.local.apiserver.keyed_objects import keyed_errors
 from mxnet_operator.local.apiserver.resources import (
     CONFIG_MAPS,
     NAMESPACES,
@@ -38,7 +38,6 @@ from mxnet_operator.local.apiserver.statuses import (
     required,
     unsupported,
 )
-from mxnet_operator.local.apiserver.volume_claims import claim_errors
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -61,7 +60,6 @@ def is_dns_label(text: str) -> bool:
 
 
 def dns_label_errors(path: str, text: str) -> Iterator[FieldError]:
-    """Validate a name that has to be a DNS label."""
     if len(text) > 63:
         yield invalid(path, text, "must be no more than 63 bytes")
     if not _LABEL.fullmatch(text):
@@ -69,7 +67,6 @@ def dns_label_errors(path: str, text: str) -> Iterator[FieldError]:
 
 
 def metadata_errors(resource: Resource, obj: Object) -> Iterator[FieldError]:
-    """Validate an object's metadata."""
     metadata = obj["metadata"]
     yield from _name_errors(resource, metadata.get("name", ""))
     yield from label_errors(metadata.get("labels") or {}, "metadata.labels")
@@ -199,7 +196,7 @@ def errors(resource: Resource, obj: Object, stored: Object | None = None) -> lis
         SERVICES: _service_errors,
         CONFIG_MAPS: keyed_errors,
         SECRETS: keyed_errors,
-        PERSISTENT_VOLUME_CLAIMS: claim_errors,
+        PERSISTENT_VOLUME_CLAIMS: _claim_errors,
     }
     return found + list(checks[resource](obj)) if resource in checks else found
 
@@ -254,6 +251,13 @@ def _service_errors(service: Object) -> Iterator[FieldError]:
     yield from label_errors(spec.get("selector") or {}, "spec.selector")
 
 
+def _claim_errors(claim: Object) -> Iterator[FieldError]:
+    if not claim["spec"].get("accessModes"):
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    if at(claim, "spec", "resources", "requests", "storage") is None:
+        yield required("spec.resources[storage]")
+
+
 def update_errors(resource: Resource, old: Object, new: Object) -> list[FieldError]:
     """Validate the update of a custom resource that is valid by itself: the transition rules."""
     rules = UPDATE_RULES.get((resource.api_version, resource.kind))
@@ -273,8 +277,6 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
         yield forbidden_field("metadata.finalizers", f"{detail}[]string{{{listed}}}")
     if resource is PODS and new.get("spec") is not old.get("spec"):
         yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
-    elif resource in (CONFIG_MAPS, SECRETS):
-        yield from keyed_change_errors(resource, old, new)
 
 
 def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:

@@ -12,7 +12,7 @@ from typing import Any
 from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.selectors import Selector
-from mxnet_operator.local.apiserver.statuses import too_old
+from mxnet_operator.local.apiserver.statuses import expired
 from mxnet_operator.local.apiserver.storage import Change, name_of
 from mxnet_operator.local.apiserver.store import Store
 
@@ -61,7 +61,7 @@ async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> 
         next_bookmark = loop.time() + BOOKMARK_SECONDS
         while not closing.is_set():
             if position < journal.oldest:
-                yield [("ERROR", too_old(position, journal.oldest).status)]
+                yield [("ERROR", expired(f"too old resource version: {position} ({journal.oldest})").status)]
                 return
             changed.clear()
             changes = journal.since(position)

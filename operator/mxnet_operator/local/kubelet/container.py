@@ -236,11 +236,7 @@ class Container:
 
 
 async def run_or_lose(container: Container, record: ContainerRecord) -> None:
-    """Run a container; if the kubelet itself fails, record the container as lost instead of running for ever.
-
-    Raises:
-        Stopped: as `Container.run`.
-    """
+    """Run a container; if the kubelet itself fails, record the container as lost instead of running for ever."""
     try:
         await container.run()
     except Stopped:

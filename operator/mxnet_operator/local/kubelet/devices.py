@@ -163,11 +163,9 @@ class Devices:
         }
 
     def free(self, holder: str) -> None:
-        """Release the devices of this container."""
         self._taken.pop(holder, None)
 
     def variables(self, taken: Taken) -> dict[str, str]:
-        """Build the environment variables that show a container's process its devices and no others."""
         cuda = [name for resource, ids in taken.items() if resource.startswith("nvidia.com/") for name in ids if name]
         return {CUDA: ",".join(cuda)}
 

@@ -41,11 +41,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
 
 
 def expand_fully(text: str, values: Mapping[str, str]) -> str:
-    """Replace $(NAME) by its value, where each has to have one (kubelet's ExpandContainerVolumeMounts).
-
-    Raises:
-        ConfigError: one is unknown or empty.
-    """
+    """Replace $(NAME) by its value, where each has to have one (kubelet's ExpandContainerVolumeMounts)."""
     names = {match[1] for match in _REFERENCE.finditer(text) if match[0] != "$$"}
     if missing := sorted(name for name in names if not values.get(name)):
         raise ConfigError(f"missing value for {', '.join(missing)}")
@@ -53,7 +49,6 @@ def expand_fully(text: str, values: Mapping[str, str]) -> str:
 
 
 def references(container: Mapping[str, Any]) -> set[Reference]:
-    """Collect the ConfigMaps and Secrets that a container's environment refers to."""
     variables = [each.get("valueFrom") or {} for each in container.get("env") or []]
     sources = container.get("envFrom") or []
     found = [(kind, each.get(kind.key_reference)) for kind in KEYED_KINDS for each in variables]
@@ -136,11 +131,7 @@ def _text(value: bytes) -> str:
 
 
 def _field_text(pod: Mapping[str, Any], path: str) -> str:
-    """Return the value of a pod's field.
-
-    Raises:
-        ConfigError: the field can't be referred to.
-    """
+    """Return the value of a pod's field."""
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     if match := _SUBSCRIPT.fullmatch(path):
         return str((metadata.get(match[1]) or {}).get(match[2], ""))

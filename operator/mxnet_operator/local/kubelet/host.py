@@ -28,13 +28,9 @@ class Images(Protocol):
         """Build the message for an unknown image."""
         ...
 
-    def ready(self, image: Image) -> bool:
-        """Whether the image is built."""
-        ...
+    def ready(self, image: Image) -> bool: ...
 
-    async def ensure(self, image: Image, progress: Callable[[BuildProgress], None] | None = None) -> ReadyImage:
-        """Build the image unless it is built."""
-        ...
+    async def ensure(self, image: Image, progress: Callable[[BuildProgress], None] | None = None) -> ReadyImage: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +56,4 @@ class Host:
     service_of: Callable[[str, str], dict[str, Any] | None]
     """Finds a Service by namespace and name in the kubelet's cache."""
     pods_changed: Changes
-    volume_claims: VolumeClaims | None
-    """Provisioner of PersistentVolumeClaims; None where the control plane is Kubernetes' own."""
+    volume_claims: VolumeClaims

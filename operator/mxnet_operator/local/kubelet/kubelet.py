@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import shutil
-import ssl
 from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.home import CLAIMS
 from mxnet_operator.local.kubelet.devices import Devices, device_kinds
 from mxnet_operator.local.kubelet.host import Host, Images
-from mxnet_operator.local.kubelet.logs import Logs, LogServer
+from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted, PodIndex
-from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, keep_lease
+from mxnet_operator.local.kubelet.node import NodeKeeper, capacity
 from mxnet_operator.local.kubelet.pod import Pod
 from mxnet_operator.local.kubelet.pod_files import outlives_cluster
 from mxnet_operator.local.kubelet.processes import Processes, cluster_id
@@ -52,8 +51,6 @@ class Kubelet:
         gpu_share: How many containers may have a GPU at a time.
         resources: How many to offer of other resources, by name.
         node_labels: Labels of the node, in addition to every node's own labels.
-        kubernetes: How to serve logs to a real Kubernetes, whose scheduler binds the pods and which expects a lease
-            of its nodes; None: the API server is ours, so the kubelet binds the pods, and `log_source` has the logs.
         timing: How long to wait for what.
     """
 
@@ -70,7 +67,6 @@ class Kubelet:
         gpu_share: int = 1,
         resources: Mapping[str, int] | None = None,
         node_labels: Mapping[str, str] | None = None,
-        kubernetes: ssl.SSLContext | None = None,
         timing: Timing = Timing(),  # noqa: B008 - frozen
     ) -> None:
         devices = device_kinds(os.environ, gpus=gpus, share=gpu_share, counts=resources)
@@ -79,7 +75,6 @@ class Kubelet:
         self._cache: Indexer[Object] = Indexer({_NAMESPACE: _namespace_of})
         self._services: Indexer[Object] = Indexer()
         self._client = client
-        self._kubernetes = kubernetes
         self._timing = timing
         self._addresses = Addresses(subnet)
         self._pods: dict[str, Pod] = {}
@@ -107,10 +102,9 @@ class Kubelet:
             pods=PodIndex(),
             service_of=lambda namespace, name: self._services.get(f"{namespace}/{name}"),
             pods_changed=pods_changed,
-            volume_claims=self._volume_claims if kubernetes is None else None,
+            volume_claims=self._volume_claims,
         )
         self._node = NodeKeeper(client, node_name, offered, timing, node_labels or {})
-        self._log_server = LogServer(self._host.logs, lambda namespace, name: self._cache.get(f"{namespace}/{name}"))
         self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
         self._service_reflector = Reflector(client, SERVICES, self._services, _decode, lambda *_: None)
         self._nodes: Indexer[Object] = Indexer()
@@ -133,7 +127,6 @@ class Kubelet:
 
     @property
     def log_source(self) -> Logs:
-        """Source of container logs for the API server."""
         return self._host.logs
 
     async def run(self) -> None:
@@ -164,11 +157,8 @@ class Kubelet:
             self._stopped.set()
 
     async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
-        """Return the tasks that make this a node of its control plane."""
-        if self._kubernetes is None:
-            return self._node.run(), self._node_reflector.run(), self._scheduler.run(), self._volume_claims.run()
-        port = await self._log_server.start(self._kubernetes)
-        return self._node.run(port), keep_lease(self._client, self._host.node_name, self._timing)
+        """Return the tasks that make this a node of its control plane; tests replace them for a real Kubernetes."""
+        return self._node.run(), self._node_reflector.run(), self._scheduler.run(), self._volume_claims.run()
 
     async def stop(self) -> None:
         """Stop every process (SIGTERM, a short grace period, SIGKILL) and wait for their end."""
@@ -184,7 +174,6 @@ class Kubelet:
         await asyncio.gather(*self._clean_ups)
         await self._host.processes.stop()
         self._host.short_path.remove()
-        await self._log_server.stop()
         await self._host.events.stop()
         await self._scheduler_events.stop()
 

@@ -57,7 +57,6 @@ class Addresses:
         self._taken[address] = uid
 
     def free(self, uid: str) -> None:
-        """Release the address of a pod that no longer exists."""
         address = self._holders.pop(uid, None)
         if address is not None and self._taken.get(address) == uid:
             del self._taken[address]

@@ -1,4 +1,4 @@
-"""Node object of this machine, with its capacity and heartbeat, and its Lease for kube-controller-manager."""
+"""Node object of this machine, with its capacity and heartbeat."""
 
 import asyncio
 import contextlib
@@ -7,14 +7,14 @@ import os
 import platform
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
-from mxnet_operator.kube.resources import LEASES, NODES
+from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.events import now
 from mxnet_operator.local.kubelet.devices import DeviceKind
 from mxnet_operator.local.kubelet.loopback import ADDRESSES
 from mxnet_operator.local.waiting import Timing
@@ -40,7 +40,6 @@ def capacity(cpus: float | None, devices: Iterable[DeviceKind], folder: Path) ->
 
 
 def labels(name: str) -> dict[str, str]:
-    """Build the labels that every node has."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": machine}
 
@@ -56,16 +55,10 @@ class NodeKeeper:
         self._offered = dict(offered)
         self._timing = timing
         self._labels = {**extra_labels, **labels(name)}
-        self._since = _now()
-        self._endpoints: dict[str, Any] = {}
+        self._since = now()
 
-    async def run(self, port: int | None = None) -> None:
-        """Register the node, then send heartbeats until cancelled; retries while the API server is unavailable.
-
-        `port` is where the API server reaches the kubelet, if it has to.
-        """
-        if port is not None:
-            self._endpoints = {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
+    async def run(self) -> None:
+        """Register the node, then send heartbeats until cancelled; retries while the API server is unavailable."""
         await self._retried(self._register)
         while True:
             await self._retried(self._heartbeat)
@@ -85,7 +78,7 @@ class NodeKeeper:
             "status": "True",
             "reason": "KubeletReady",
             "message": "kubelet is posting ready status",
-            "lastHeartbeatTime": _now(),
+            "lastHeartbeatTime": now(),
             "lastTransitionTime": self._since,
         }
         status: dict[str, Any] = {
@@ -96,7 +89,6 @@ class NodeKeeper:
                 {"type": "InternalIP", "address": "127.0.0.1"},
                 {"type": "Hostname", "address": self._name},
             ],
-            **self._endpoints,
             "nodeInfo": {
                 "architecture": labels(self._name)["kubernetes.io/arch"],
                 "bootID": "",
@@ -129,42 +121,3 @@ class NodeKeeper:
             failures += 1
             _LOG.info("node %s: %s", self._name, why)
             await asyncio.sleep(backoff.delay(failures))
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-_NAMESPACE = "kube-node-lease"
-_DURATION_SECONDS = 40
-
-
-async def keep_lease(client: Client, node_name: str, timing: Timing) -> None:
-    """Renew the node's Lease until cancelled; a failed renewal is retried when the next one is due."""
-    while True:
-        try:
-            await _renew(client, node_name)
-        except KubeError as error:
-            _LOG.info("lease of node %s: %s", node_name, error)
-        await asyncio.sleep(timing.lease_renewal)
-
-
-async def _renew(client: Client, node_name: str) -> None:
-    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    spec: dict[str, Any] = {
-        "holderIdentity": node_name,
-        "leaseDurationSeconds": _DURATION_SECONDS,
-        "renewTime": time,
-    }
-    try:
-        await client.patch(LEASES.path(_NAMESPACE, node_name), {"spec": spec}, MERGE_PATCH)
-    except ApiError as error:
-        if error.code != 404:
-            raise
-        lease = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": node_name, "namespace": _NAMESPACE},
-            "spec": spec,
-        }
-        await client.create(LEASES.path(_NAMESPACE), lease)

@@ -22,7 +22,6 @@ from mxnet_operator.local.kubelet.status import (
     phase,
     waiting,
 )
-from mxnet_operator.local.kubelet.volume_claims import claimed_folders
 from mxnet_operator.local.kubelet.volumes import MountError, make_volumes, references
 from mxnet_operator.local.waiting import Stop, Stopped
 from mxnet_operator.readers.pods import ENDED
@@ -90,7 +89,8 @@ class Pod:
             self.stop(_DEFAULT_GRACE if grace is None else grace)
         seconds = spec.get("activeDeadlineSeconds")
         if seconds is not None and not self._stop.requested:
-            self._arm(_epoch(self._start_time) + seconds - time.time())
+            started = datetime.fromisoformat(self._start_time).timestamp()
+            self._arm(started + seconds - time.time())
 
     def abandon(self, grace: float) -> None:
         """Stop the containers, with SIGKILL `grace` seconds after SIGTERM, without writing a status.
@@ -164,7 +164,7 @@ class Pod:
                     (self._folder / "logs" / record.name).mkdir(parents=True, exist_ok=True)
                 objects = await fetch_keyed_objects(self._host.client, namespace, references(spec))
                 folder = self._folder / "volumes"
-                claimed = await claimed_folders(self._host.volume_claims, self._pod)
+                claimed = await self._host.volume_claims.folders_of(self._pod)
                 volumes = await asyncio.to_thread(make_volumes, self._pod, folder, objects, claimed)
                 return PodPlace(self._folder, self._address, volumes)
             except (MountError, OSError) as error:
@@ -234,7 +234,3 @@ class Pod:
             ),
             **failure,
         }
-
-
-def _epoch(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

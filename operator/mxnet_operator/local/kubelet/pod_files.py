@@ -74,17 +74,6 @@ def write_paths(pod: Mapping[str, Any], container: Path, working_directory: Path
     (container / _FILE).write_bytes(msgspec.json.encode(paths))
 
 
-def read_paths(pods: Path, uid: str, container: str) -> ContainerPaths | None:
-    """Read the map of a pod's container; None where the pod did not run on this machine, or has not started.
-
-    Args:
-        pods: the kubelet's folder, with a folder per pod.
-        uid: the pod's.
-        container: its name.
-    """
-    return _read(pods / uid / "containers" / container)
-
-
 def newest_paths(pods: Path, namespace: str, pod: str, container: str) -> ContainerPaths | None:
     """Read the map of the container of the last pod of this name that wrote files, of this or an earlier cluster."""
     read = (_read(folder) for folder in pods.glob(f"*/containers/{container}"))
@@ -132,7 +121,7 @@ def job_paths(pods_folder: Path, job: dict[str, Any], pods: Iterable[Mapping[str
     found = {}
     for replica in replicas(job):
         uid = uids.get(pod_name(job["metadata"]["name"], replica))
-        if uid and (paths := read_paths(pods_folder, uid, names.CONTAINER)) is not None:
+        if uid and (paths := _read(pods_folder / uid / "containers" / names.CONTAINER)):
             found[replica] = paths
     return found
 

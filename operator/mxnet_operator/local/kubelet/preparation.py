@@ -46,7 +46,6 @@ class Paths:
         self._pattern = re.compile(rf"(?<![\w./-])({'|'.join(map(re.escape, known))})(?=/|[^\w.-]|$)")
 
     def rewrite(self, text: str) -> str:
-        """Replace the container's paths in `text` by the real ones."""
         if not self._real:
             return text
         return self._pattern.sub(lambda match: self._real[match[1]], text)
@@ -280,7 +279,6 @@ def _command(container: Mapping[str, Any], start: Start) -> list[str]:
 
 
 def termination_path(container: Mapping[str, Any]) -> str:
-    """Return the path of the termination message within the container."""
     return str(container.get("terminationMessagePath") or "/dev/termination-log")
 
 

@@ -336,11 +336,7 @@ async def _read_to_end(descriptor: int) -> bytes:
 
 
 def _raise_failure(status: bytes) -> None:
-    """Raise what `mounting` reports; do nothing where it reports nothing.
-
-    Raises:
-        OSError, MountFailedError: as `ContainerProcess.started`.
-    """
+    """Raise what `mounting` reports; do nothing where it reports nothing."""
     if not status:
         return
     what, number, path = marshal.loads(status)  # noqa: S302 - from `mounting`

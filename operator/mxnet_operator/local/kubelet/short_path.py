@@ -34,7 +34,6 @@ class ShortPath:
         return self._folder
 
     def remove(self) -> None:
-        """Remove the link."""
         with contextlib.suppress(OSError):
             if self.link.readlink() == self._folder:
                 self.link.unlink()

@@ -26,12 +26,10 @@ LOST_MESSAGE = "The container could not be located when the pod was terminated"
 
 
 def waiting(reason: str, message: str = "") -> State:
-    """Build the state of a waiting container."""
     return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
 
 
 def running(started_at: str) -> State:
-    """Build the state of a running container."""
     return {"running": {"startedAt": started_at}}
 
 
@@ -79,12 +77,10 @@ class ContainerRecord:
 
     @property
     def name(self) -> str:
-        """Name of the container."""
         return str(self.spec["name"])
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code; None while there is none."""
         ended = self.state.get("terminated")
         return None if ended is None else int(ended["exitCode"])
 
@@ -96,7 +92,6 @@ class ContainerRecord:
         return "running" in self.state
 
     def status(self) -> dict[str, Any]:
-        """Build the container's entry in `status.containerStatuses`."""
         image = str(self.spec.get("image") or "")
         return {
             "name": self.name,

@@ -58,14 +58,19 @@ class VolumeClaims:
         self._reflector = Reflector(client, PERSISTENT_VOLUME_CLAIMS, self._cache, _decode, self._changed)
         self._removed: set[str] = set()
 
-    async def folder_of(self, namespace: str, name: str) -> Path:
-        """Return the folder of a claim, which is made and the claim bound to it if it isn't yet.
+    async def folders_of(self, pod: Mapping[str, Any]) -> dict[str, Path]:
+        """Return the folders of the claims of a pod's volumes, by the claims' names.
 
         Raises:
             MountError: there is no such claim, or none that can be had.
             KubeError: a request fails.
             OSError: the file system reports an error.
         """
+        namespace = pod["metadata"]["namespace"]
+        return {name: await self._folder_of(namespace, name) for name in sorted(claims_needed(pod["spec"]))}
+
+    async def _folder_of(self, namespace: str, name: str) -> Path:
+        """Return the folder of a claim, which is made and the claim bound to it if it isn't yet."""
         path = PERSISTENT_VOLUME_CLAIMS.path(namespace, name)
         claim = await self._client.find(path)
         if claim is None or (why := _why_unusable(name, claim)):
@@ -113,7 +118,8 @@ class VolumeClaims:
         """Remove what a claim has stored, then let the claim go."""
         metadata = claim["metadata"]
         folder = self._folder / metadata["namespace"] / metadata["name"]
-        await asyncio.to_thread(_remove_tree, folder)
+        if folder.exists():
+            await asyncio.to_thread(shutil.rmtree, folder)
         left = [each for each in metadata["finalizers"] if each != _PROTECTION]
         change = {"metadata": {"uid": metadata["uid"], "finalizers": left or None}}
         try:
@@ -155,25 +161,5 @@ def _why_unusable(name: str, claim: Object | None) -> str:
     return ""
 
 
-def _remove_tree(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
-
-
 def _decode(raw: msgspec.Raw) -> Object:
     return msgspec.json.decode(raw, type=dict[str, Any])
-
-
-async def claimed_folders(claims: VolumeClaims | None, pod: Mapping[str, Any]) -> dict[str, Path]:
-    """Return the folders of the claims of a pod's volumes, by the claims' names.
-
-    Raises:
-        MountError: a claim can't be had; without `claims` none can.
-        KubeError: a request fails.
-        OSError: the file system reports an error.
-    """
-    needed = sorted(claims_needed(pod["spec"]))
-    if needed and claims is None:
-        raise MountError("the local cluster has volumes for claims on its own control plane only")
-    namespace = pod["metadata"]["namespace"]
-    return {name: await claims.folder_of(namespace, name) for name in needed} if claims is not None else {}

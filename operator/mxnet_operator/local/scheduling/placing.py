@@ -118,7 +118,6 @@ class _Kept:
         return next(iter(self._names))
 
     def without(self, free: Resources) -> Resources:
-        """Return what is left of `free` for the gangs that come after."""
         return _minus(free, self._amounts)
 
     def add(self, gang: Gang, amounts: Resources) -> None:
