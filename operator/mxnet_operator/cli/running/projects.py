@@ -47,3 +47,9 @@ PROJECTS: Final = {
     "yaml": "PyYAML",
     "zmq": "pyzmq",
 }
+NEWEST_PYTHON_OF_NUMPY: Final = {
+    **dict.fromkeys(("1.11", "1.12", "1.13"), "3.6"),
+    **dict.fromkeys(("1.14", "1.15", "1.16"), "3.7"),
+    **dict.fromkeys(("1.17", "1.18"), "3.8"),
+}
+"""The newest Python for which the index has wheels of a numpy; of later ones, MXNet's own Pythons have them."""

@@ -112,19 +112,22 @@ class ScriptText:
         }
 
     @cached_property
-    def beside(self) -> list[str]:
-        """The folders outside the script's own that the text names and that exist, as `../data` and `~/.art`.
+    def beside(self) -> dict[str, str]:
+        """The folders outside the script's own that it reads and that exist, by the path where it looks.
 
-        Not the one of MXNet's sources: the package there has no library.
+        These are folders that the text names, as `../data` and `~/.art`, and targets of links, as `data`. Not the one
+        of MXNet's sources: the package there has no library.
         """
         named = {match for pattern in (_BESIDE, _IN_HOME) for match in self._matches(pattern)}
         named |= {_DATA_OF[each] for each in _DATA_OF.keys() & {name.partition(".")[0] for name in self.imports}}
         if self.has(_OF_GLUON):
             named.add("~/.mxnet")
-        folders = {each: self._folder / Path(each).expanduser() for each in named}
-        return sorted(
-            each for each, path in folders.items() if path.is_dir() and not (path / "mxnet" / "base.py").exists()
+        found = {each: each for each in named if _is_data(self._folder / Path(each).expanduser())}
+        links = (
+            [each for each in self._folder.iterdir() if each.is_symlink() and each.is_dir()] if self._modules else []
         )
+        out = (each for each in links if not each.resolve().is_relative_to(self._folder.resolve()))
+        return dict(sorted((found | {each.name: os.path.relpath(each.resolve()) for each in out}).items()))
 
     @cached_property
     def saved_into(self) -> set[str]:
@@ -171,6 +174,10 @@ class ScriptText:
             name.partition(".")[0] not in _ELSEWHERE and _own(name, here) and not _own(name, elsewhere)
             for name in names
         )
+
+
+def _is_data(folder: Path) -> bool:
+    return folder.is_dir() and not (folder / "mxnet" / "base.py").exists()
 
 
 def _runs_in_2_only(module: _Module) -> bool:
