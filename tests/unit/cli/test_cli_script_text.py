@@ -174,6 +174,7 @@ def test_folders_above_and_in_the_home_are_found_but_not_mxnet_s_sources(text_of
     assert list(text_of("import art.utils\nopen('~/d/a.txt')").beside) == ["~/.art", "~/d"]
     assert list(text_of("from mxnet import gluon\ngluon.data.vision.MNIST()").beside) == ["~/.mxnet"]
     assert list(text_of("import gluonts").beside) == ["~/.mxnet"]
+    assert list(text_of("os.path.join('~', '.mxnet', 'datasets')").beside) == ["~/.mxnet"]
     assert list(text_of("import mxnet").beside) == []
     (tmp_path.parent / "data").mkdir(exist_ok=True)
     assert list(text_of("import d2lzh as d2l").beside) == ["../data"]

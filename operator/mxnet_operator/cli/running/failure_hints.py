@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,24 +79,24 @@ def trains_alone(script: Script, job: Mapping[str, Any]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """Last words of a job, the job, and the script that had an image of its folder."""
-
-    message: str
-    job: Mapping[str, Any]
-    script: Script
-
-
 def failure_hint(message: str, job: Mapping[str, Any], ran: Script | None) -> str:
     """Return the way out of a job's failure, from its last words; empty where none is known.
 
     `ran` is the script that had an image of its folder: only such an image can be had in another way.
     """
     if ran is None:
-        return _no_gpu(message, job, None) or _download(message, None)
-    failure = _Failure(message, job, ran)
-    return next(filter(None, (rule(failure) for rule in _RULES)), "")
+        return _no_gpu(message, job, ran) or _download(message, ran)
+    return (
+        _removed(message, ran)
+        or _missing(message, ran)
+        or _beside(message, ran)
+        or _alone(message, job, ran)
+        or _no_gpu(message, job, ran)
+        or _unmade(message, ran)
+        or _other_program(message, ran)
+        or _download(message, ran)
+        or _of_its_day(message, ran)
+    )
 
 
 def build_hint(message: str, ran: Script) -> str:
@@ -108,20 +107,20 @@ def build_hint(message: str, ran: Script) -> str:
     return f"with packages of their day: {rerun(ran)}" if is_of_packages and fitting_environment(ran) else ""
 
 
-def _removed(failure: _Failure) -> str:
-    if (found := removal_in(failure.message)) is None:
+def _removed(message: str, script: Script) -> str:
+    if (found := removal_in(message)) is None:
         return ""
     removal, words = found
     if removal.until is not None:
-        day = runnable_day(failure.script.folder)
-        if day is None or day >= removal.until or failure.script.text.is_python_3 or is_given("--python"):
+        day = runnable_day(script.folder)
+        if day is None or day >= removal.until or script.text.is_python_3 or is_given("--python"):
             return ""
-    return f"{words}: {rerun(failure.script, Lacks(removal=removal))}"
+    return f"{words}: {rerun(script, Lacks(removal=removal))}"
 
 
-def _missing(failure: _Failure) -> str:
-    found, script = _NO_MODULE.search(failure.message), failure.script
-    name = found[1] if found is not None else next((top for said, top in _SAID.items() if said in failure.message), "")
+def _missing(message: str, script: Script) -> str:
+    found = _NO_MODULE.search(message)
+    name = found[1] if found is not None else next((top for said, top in _SAID.items() if said in message), "")
     top = name.partition(".")[0]
     if not top:
         return ""
@@ -162,17 +161,17 @@ def _module_in(folder: Path, module: str) -> Path | None:
     return next((each for each in (path.with_name(f"{path.name}.py"), path) if each.exists()), None)
 
 
-def _beside(failure: _Failure) -> str:
+def _beside(message: str, script: Script) -> str:
     """Return a hint at the folders beside the script's own that it reads, and the image doesn't have."""
-    if not _NO_FILE.search(failure.message) or not mounts(failure.script):
+    if not _NO_FILE.search(message) or not mounts(script):
         return ""
-    return f"the image has the files of {failure.script.folder} only: {rerun(failure.script)}"
+    return f"the image has the files of {script.folder} only: {rerun(script)}"
 
 
-def _alone(failure: _Failure) -> str:
-    if "node.hostname.size()" not in failure.message or "Scheduler" in failure.job["spec"]["mxReplicaSpecs"]:
+def _alone(message: str, job: Mapping[str, Any], script: Script) -> str:
+    if "node.hostname.size()" not in message or "Scheduler" in job["spec"]["mxReplicaSpecs"]:
         return ""
-    again = rerun(failure.script, Lacks(("--servers", "1")))
+    again = rerun(script, Lacks(("--servers", "1")))
     return f"a dist_* kvstore needs --workers 2, or a server for one worker: {again}"
 
 
@@ -189,23 +188,19 @@ def _no_gpu(message: str, job: Mapping[str, Any], script: Script | None) -> str:
     return f"the script uses a GPU, and this machine lacks NVIDIA's driver; {what}: {rerun(script, Lacks(ON_CPU))}"
 
 
-def _no_dot(failure: _Failure) -> str:
-    if not _NO_DOT.search(failure.message):
-        return ""
-    return f"the script draws with a program of Graphviz: {rerun(failure.script, Lacks(draws=True))}"
-
-
-def _unmade(failure: _Failure) -> str:
+def _unmade(message: str, script: Script) -> str:
     """Return a hint at a folder that the script saves into, and that isn't there."""
-    found, script = _NOT_OPENED.search(failure.message), failure.script
-    if found is None or not _SAVING.search(failure.message) or (script.folder / found[1]).exists():
+    found = _NOT_OPENED.search(message)
+    if found is None or not _SAVING.search(message) or (script.folder / found[1]).exists():
         return ""
     return f"the script saves into {found[1]}, which doesn't exist: {rerun(script, Lacks(folder=found[1]))}"
 
 
-def _notebook(failure: _Failure) -> str:
-    script = failure.script
-    if "name 'get_ipython' is not defined" not in failure.message or script.file is None:
+def _other_program(message: str, script: Script) -> str:
+    """Return a hint at Graphviz, which draws the network, or at IPython, which runs what was a notebook."""
+    if _NO_DOT.search(message):
+        return f"the script draws with a program of Graphviz: {rerun(script, Lacks(draws=True))}"
+    if "name 'get_ipython' is not defined" not in message or script.file is None:
         return ""
     again = rerun(script, Lacks(_IPYTHON, program=("python", "-m", "IPython", os.path.relpath(script.file))))
     return f"the script was a notebook; IPython runs it: {again}"
@@ -223,28 +218,13 @@ def _download(message: str, script: Script | None) -> str:
     )
 
 
-def _of_its_day(failure: _Failure) -> str:
+def _of_its_day(message: str, script: Script) -> str:
     """Return the day of an old folder, for a failure that nothing else explains; not for mistakes in arguments."""
-    options = fitting_environment(failure.script)
-    if not options or _USAGE in failure.message:
+    options = fitting_environment(script)
+    if not options or _USAGE in message:
         return ""
-    again = rerun(failure.script)
+    again = rerun(script)
     return f"the last commit of this folder is old; with MXNet and the packages of {options[-1]}: {again}"
-
-
-_RULES: Final = (
-    _removed,
-    _missing,
-    _beside,
-    _alone,
-    lambda failure: _no_gpu(failure.message, failure.job, failure.script),
-    _no_dot,
-    _unmade,
-    _notebook,
-    lambda failure: _download(failure.message, failure.script),
-    _of_its_day,
-)
-"""Ways out, the most certain first."""
 
 
 def _containers(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -45,7 +45,7 @@ _DATA_OF: Final = {
     **dict.fromkeys(("d2l", "d2lzh"), "../data"),
 }
 """Folders in which packages keep their data."""
-_OF_GLUON: Final = re.compile(r"\b(?:data\.vision|model_zoo)\b")
+_OF_GLUON: Final = re.compile(r"""\b(?:data\.vision|model_zoo)\b|['"/]\.mxnet\b""")
 _DISTRIBUTED: Final = re.compile("dist|horovod|byteps|hvd", re.IGNORECASE)
 
 _SYNTAX: Final = (
