@@ -242,6 +242,8 @@ def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeyp
     assert beside == (
         f"{folder}/lib isn't beside the script, where Python looks: mxjob run scripts/main.py --env PYTHONPATH=."
     )
+    below = hint(missing.format("one"), words=["scripts/main.py"])
+    assert below.endswith(": mxjob run scripts/main.py --env PYTHONPATH=lib")
     (folder / "scripts" / "main.py").write_text("import lib.one\n")
     (folder / "lib" / "one.py").write_text("import cv2\n")
     beside = hint(missing.format("lib"), words=["scripts/main.py"])
@@ -554,9 +556,7 @@ def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypat
     conflict = "error: These packages can't be added to mxjob/mxnet:1.9.1 (numpy==1.16.4):"
     assert build_hint(conflict, ran) == ""  # the MXNet that is pinned has chosen the environment
     (folder / "requirements.txt").write_text("numpy==1.16.4\nopencv-python\n")
-    assert build_hint(conflict, ran) == "with packages of their day: " + ASKED.format(
-        "--python 3.7 --as-of 2021-08-17"
-    )
+    assert build_hint(conflict, ran) == "with packages of their day: " + ASKED.format("--python 3.7 --as-of 2021-08-17")
     (folder / "requirements.txt").write_text("numpy==1.21.1\nopencv-python\n")
     assert build_hint(conflict, ran).endswith(ASKED.format("--as-of 2021-08-17"))
     assert build_hint("The disk is full.", ran) == ""

@@ -146,8 +146,12 @@ def _in_a_folder(module: str, script: Script) -> str:
         return f"{here} isn't in the image: .dockerignore or .gitignore leaves it out, or its name, like checkpoints"
     if (here := _module_in(start, top)) is not None:
         return f"{here} has no {module.removeprefix(f'{top}.')}: is it another {top} than the script's?"
-    if (here := _module_in(script.folder, module)) is not None:
-        return f"{here} isn't beside the script, where Python looks: {rerun(script, Lacks(('--env', 'PYTHONPATH=.')))}"
+    is_relative = script.text.is_python_2 and not is_given("--python")
+    below = () if is_relative else (*script.folder.glob("[!.]*/"), *script.folder.glob("[!.]*/[!.]*/"))
+    for folder in (script.folder, *below):
+        if (here := _module_in(folder, module)) is not None:
+            again = rerun(script, Lacks(("--env", f"PYTHONPATH={os.path.relpath(folder, script.folder)}")))
+            return f"{here} isn't beside the script, where Python looks: {again}"
     for folder in (Path.cwd(), *script.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
             mount = f"{os.path.relpath(folder)}:{_MODULES}:ro"
