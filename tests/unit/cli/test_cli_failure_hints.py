@@ -200,13 +200,13 @@ def test_an_option_that_was_given_is_replaced(folder, monkeypatch):
 def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_missing_next(folder, monkeypatch):
     (folder / "train.py").write_text(
         "import os, cv2, yaml.nodes, unknown, data\nfrom PIL import Image\nimport sklearn\n"
-        "try:\n    import h5py\nexcept ImportError:\n    h5py = None\ndef f():\n    import nltk\n"
+        "try:\n    import h5py\nexcept ImportError:\n    h5py = None\nclass A:\n  def f():\n    import nltk\n"
     )
     (folder / "data.py").write_text("import pandas as pd, matplotlib.pyplot, six\n")
     (folder / "requirements.txt").write_text("pyyaml>=3 # config\n")
     monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--pip", "matplotlib==3.5", "--pip=six"])
     said = hint("ModuleNotFoundError: No module named 'cv2'")
-    packages = "--pip opencv-python-headless --pip Pillow --pip pandas"
+    packages = "--pip opencv-python-headless --pip Pillow --pip nltk --pip pandas"
     assert said == f"cv2 isn't in the image: mxjob run train.py --pip matplotlib==3.5 --pip=six {packages}"
 
 
@@ -254,6 +254,7 @@ def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeyp
     assert outside == (
         f"{folder}/lib/one.py isn't in the image, which has the files of {folder}/scripts:"
         " mxjob run scripts/main.py --mount ../project:/modules:ro --env PYTHONPATH=/modules"
+        " --pip opencv-python-headless"
     )
 
 
@@ -563,15 +564,16 @@ def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypat
 
 
 def test_a_module_of_the_parent_folder_is_mounted_and_the_command_kept(folder, monkeypatch):
-    (folder / "transforms.py").touch()
+    (folder / "transforms.py").write_text("def load():\n    from PIL import Image\n")
     (folder / "sub").mkdir()
     (folder / "sub" / "main.py").write_text(
-        "try:\n    import librosa\nexcept ImportError:\n    raise ImportError('pip install librosa')\n"
+        "import transforms\ntry:\n    import librosa\nexcept ImportError:\n    raise ImportError('pip install librosa')\n"
     )
     monkeypatch.chdir(folder / "sub")
     monkeypatch.setattr(sys, "argv", ["mxjob", "run", "main.py", "--workers", "2", "--", "--epochs", "2"])
     said = hint("ModuleNotFoundError: No module named 'transforms'", words=["main.py"])
-    again = "mxjob run main.py --workers 2 --mount ..:/modules:ro --env PYTHONPATH=/modules --pip librosa -- --epochs 2"
+    again = "mxjob run main.py --workers 2 --mount ..:/modules:ro --env PYTHONPATH=/modules"
+    again += " --pip Pillow --pip librosa -- --epochs 2"
     assert said.endswith(f": {again}")
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -155,7 +156,8 @@ def _in_a_folder(module: str, script: Script) -> str:
     for folder in (Path.cwd(), *script.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
             mount = f"{os.path.relpath(folder)}:{_MODULES}:ro"
-            again = rerun(script, Lacks(("--mount", mount, "--env", f"PYTHONPATH={_MODULES}")))
+            lacks = Lacks(("--mount", mount, "--env", f"PYTHONPATH={_MODULES}"))
+            again = rerun(replace(script, modules=(folder,)), lacks)
             return f"{here} isn't in the image, which has the files of {script.folder}: {again}"
     return ""
 

@@ -103,11 +103,11 @@ class ScriptText:
 
     @cached_property
     def imports(self) -> set[str]:
-        """What is imported at the top of the files, as `mxnet.gluon.nn`; not the script's own modules."""
+        """What the files import, as `mxnet.gluon.nn`, also in functions; not what a `try` does without."""
         return {
             name
             for module in self._modules
-            for name, level, _ in _imported(module)
+            for name, level, _ in _imported(module, in_functions=True)
             if not level and not _own(name, {*self._starts, module.path.parent, *self._added})
         }
 
@@ -281,10 +281,10 @@ def _read(path: Path) -> _Module | None:
             return None
 
 
-def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
+def _imported(module: _Module, *, in_functions: bool = False) -> Iterator[tuple[str, int, int]]:
     """Yield what is imported at the top of a file: its dotted name, the level of a relative import, and the line.
 
-    Of text that no Python 3 parses, the lines that look like imports.
+    With `in_functions` what functions import too. Of text that no Python 3 parses, the lines that look like imports.
     """
     if module.tree is None:
         for number, line in enumerate(module.lines, 1):
@@ -292,7 +292,7 @@ def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
                 names = match["names"].split(",") if match["names"] else [match["of"]]
                 yield from ((name.split()[0], 0, number) for name in names if name.strip())
         return
-    for node in _certain(module.tree.body):
+    for node in _certain(module.tree.body, in_functions=in_functions):
         if isinstance(node, ast.Import):
             yield from ((each.name, 0, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -300,11 +300,13 @@ def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
             yield from ((f"{prefix}{each.name}", node.level, node.lineno) for each in node.names)
 
 
-def _certain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def _certain(body: Sequence[ast.stmt], *, in_functions: bool) -> Iterator[ast.stmt]:
     """Yield the statements of a file that must succeed: of a `try`, those whose failure is raised in other words."""
     for node in body:
         if not isinstance(node, ast.Try):
             yield node
+            if in_functions and isinstance(node, ast.FunctionDef | ast.ClassDef | ast.With):
+                yield from _certain(node.body, in_functions=True)
         elif all(isinstance(each.body[-1], ast.Raise) for each in node.handlers):
             yield from node.body
 
