@@ -567,10 +567,17 @@ def test_a_module_of_the_parent_folder_is_mounted_and_the_command_kept(folder, m
     (folder / "transforms.py").write_text("def load():\n    from PIL import Image\n")
     (folder / "sub").mkdir()
     (folder / "sub" / "main.py").write_text(
-        "import transforms\ntry:\n    import librosa\nexcept ImportError:\n    raise ImportError('pip install librosa')\n"
+        "import transforms\n"
+        "try:\n    import librosa\nexcept ImportError:\n    raise ImportError('pip install librosa')\n"
     )
     monkeypatch.chdir(folder / "sub")
     monkeypatch.setattr(sys, "argv", ["mxjob", "run", "main.py", "--workers", "2", "--", "--epochs", "2"])
+    text = (folder / "sub" / "main.py").read_text()
+    (folder / "sub" / "main.py").write_text(f"sys.path.append(os.path.join(here, '..'))\n{text}")
+    ahead = hint("ModuleNotFoundError: No module named 'librosa'", words=["main.py"])
+    mounted = "--mount ..:/modules:ro --env PYTHONPATH=/modules --pip librosa --pip Pillow"
+    assert ahead.endswith(f": mxjob run main.py --workers 2 {mounted} -- --epochs 2")
+    (folder / "sub" / "main.py").write_text(text)
     said = hint("ModuleNotFoundError: No module named 'transforms'", words=["main.py"])
     again = "mxjob run main.py --workers 2 --mount ..:/modules:ro --env PYTHONPATH=/modules"
     again += " --pip Pillow --pip librosa -- --epochs 2"

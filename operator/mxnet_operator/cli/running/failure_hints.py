@@ -18,6 +18,7 @@ from mxnet_operator.cli.running.rerun import (
     fitting_environment,
     has_nvidia_driver,
     listed_requirements,
+    modules_of,
     mounts,
     project_of,
     rerun,
@@ -31,7 +32,6 @@ _SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not
 _NO_FILE: Final = re.compile(
     r"No such file or directory|does not exist|cannot open|fail(?:ed)? to open|not found", re.IGNORECASE
 )
-_MODULES: Final = "/modules"
 _USAGE: Final = "usage: "
 _NO_CUDA: Final = re.compile(
     r"compile with USE_CUDA=1|is not implemented for GPU|GPU is not enabled|built with CUDA support", re.IGNORECASE
@@ -155,9 +155,7 @@ def _in_a_folder(module: str, script: Script) -> str:
             return f"{here} isn't beside the script, where Python looks: {again}"
     for folder in (Path.cwd(), *script.folder.parents[:2]):
         if (here := _module_in(folder, module)) is not None:
-            mount = f"{os.path.relpath(folder)}:{_MODULES}:ro"
-            lacks = Lacks(("--mount", mount, "--env", f"PYTHONPATH={_MODULES}"))
-            again = rerun(replace(script, modules=(folder,)), lacks)
+            again = rerun(replace(script, modules=(folder,)), Lacks(modules_of(folder)))
             return f"{here} isn't in the image, which has the files of {script.folder}: {again}"
     return ""
 

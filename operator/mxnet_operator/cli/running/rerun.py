@@ -18,6 +18,7 @@ from mxnet_operator.cli.running.removals import PYTHON_2, REMOVALS, Removal
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.setup_files import read_setup_file
 
+_MODULES: Final = "/modules"
 ON_CPU: Final = ("--env", "MXJOB_GPU=cpu")
 _MXNET_PIN: Final = re.compile(r"\s*mxnet[\w-]*\s*==")
 _NUMPY_PIN: Final = re.compile(r"\s*numpy\s*==\s*(\d+\.\d+)")
@@ -69,9 +70,12 @@ def rerun(script: Script | None, lacks: Lacks = Lacks()) -> str:
     for each in _packages(script, lacks):
         is_early = "--as-of" in environment and environment[-1] < _HEADLESS_SINCE
         pips.setdefault(project_of(each), each.removesuffix("-headless") if is_early else each)
+    given = lacks.options
+    if text.above is not None and not is_given("--env") and "--env" not in given:
+        given += modules_of(text.above)
     on_cpu = text.has(_USES_GPU) and not is_given("--gpus-per-worker") and not has_nvidia_driver()
     command = given_command(
-        *(*lacks.options, *environment, *(word for each in pips.values() for word in ("--pip", each))),
+        *(*given, *environment, *(word for each in pips.values() for word in ("--pip", each))),
         *(*mounts(script), *(ON_CPU if on_cpu else ())),
         by=lacks.program,
     )
@@ -111,6 +115,11 @@ def has_nvidia_driver() -> bool:
     except OSError:
         return False
     return True
+
+
+def modules_of(folder: Path) -> tuple[str, ...]:
+    """Return the options by which a script imports the modules of a folder outside its own."""
+    return ("--mount", f"{os.path.relpath(folder)}:{_MODULES}:ro", "--env", f"PYTHONPATH={_MODULES}")
 
 
 def mounts(script: Script) -> list[str]:

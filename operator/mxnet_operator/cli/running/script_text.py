@@ -130,6 +130,13 @@ class ScriptText:
         return dict(sorted((found | {each.name: os.path.relpath(each.resolve()) for each in out}).items()))
 
     @cached_property
+    def above(self) -> Path | None:
+        """A folder above the script's own that it adds to its path, by `..`, and imports a module of."""
+        names = {name for module in self._modules for name, level, _ in _imported(module) if not level}
+        found = (each.resolve() for each in self._added if any(_own(name, [each]) for name in names))
+        return next((each for each in found if each in self._folder.resolve().parents), None)
+
+    @cached_property
     def saved_into(self) -> set[str]:
         """Folders below the script's own that a line saves into by a literal path; none where the script makes some."""
         return set() if self.has(_MAKES) else set(self._matches(_SAVES))
