@@ -72,7 +72,7 @@ async def test_the_log_and_the_progress_of_a_training_are_the_runners_while_it_t
     command = ["python", "-c", trains, "--num-epochs", "4"]
 
     def is_running(found):
-        return [each["status"]["state"] for each in found.values()] == ["Running"]
+        return found[job["metadata"]["name"]]["status"]["state"] == "Running"
 
     def progress(found):
         return [node.get("progress") for node in found[name]["status"]["nodes"].values() if node["type"] == "Pod"]

@@ -1,4 +1,4 @@
-"""Answers of a plan: what it must read first, or its effects: actions, one status, Events, and when to requeue."""
+"""Answers of policies: what to read first, effects (actions, one status, Events, requeue), or an attempt's end."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
@@ -7,6 +7,7 @@ import msgspec
 
 from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob, MXJobStatus, TrainingStatus
+from mxnet_operator.plan.observed import PodView
 
 
 class _Named(msgspec.Struct, frozen=True, gc=False):
@@ -234,3 +235,28 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def _asked(self) -> tuple[object, ...]:
         return self.actions, self.status, self.events, self.requeue_after
+
+
+class Success(msgspec.Struct, frozen=True):
+    """End of a job whose deciding replicas are done."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Failure of a job."""
+
+    message: str
+    """Message: 1.8.1's sentence, then the replica, how it ended, and its last lines."""
+
+
+class Teardown(msgspec.Struct, frozen=True):
+    """End of the present attempt, which another one follows."""
+
+    pods: tuple[PodView, ...]
+    """Pods that failed."""
+    failures: int
+    """Number of failures that count against backoffLimit; one at most where the whole gang restarts."""
+    message: str
+    fewer_replicas: dict[str, int] = {}
+    """Number of replicas of the next attempt by type, where they are fewer than the job was started with."""
+    of_all: bool = False
+    """Whether all pods of the job are given up, however many, also where replicas restart one by one."""

@@ -10,8 +10,7 @@ import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.actions import Effects
-from mxnet_operator.plan.failures import Failure
+from mxnet_operator.plan.actions import Effects, Failure
 from mxnet_operator.plan.fewer_workers import placed_at_once
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.placement import shortage_in_words

@@ -15,19 +15,15 @@ from mxnet_operator.plan.actions import (
     DeleteChild,
     Effects,
     Event,
+    Failure,
     Reads,
     RestoreLabels,
+    Success,
+    Teardown,
 )
 from mxnet_operator.plan.children import SERVICES, Rules, missing_children, outdated_children, pods_are_admitted
 from mxnet_operator.plan.deadlines import deadlines
-from mxnet_operator.plan.failures import (
-    Failure,
-    Teardown,
-    failures,
-    next_attempt,
-    restarting_status,
-    restarts,
-)
+from mxnet_operator.plan.failures import next_attempt, restarting_status
 from mxnet_operator.plan.fewer_workers import fewer_workers
 from mxnet_operator.plan.finished import finished, pods_are_left
 from mxnet_operator.plan.integration import IntegrationPolicy, fold
@@ -47,7 +43,7 @@ from mxnet_operator.plan.status import (
     time_to_record,
     with_page,
 )
-from mxnet_operator.plan.success import Success, early_exits, scheduler_grace, success, success_is_known
+from mxnet_operator.plan.success import early_exits, scheduler_grace, success, success_is_known
 from mxnet_operator.plan.suspend import ignored_changes, suspension
 from mxnet_operator.plan.terminating_pods import terminating_pods
 from mxnet_operator.plan.times import DEFAULT, Policy
@@ -103,25 +99,25 @@ def may_have_unlabelled_pods(job: MXJob) -> bool:
 
 def _unfinished(state: JobState) -> Reads | Effects:
     """Return what the policies decide together, or the first one that decides alone."""
-    follow_parent = _ties(state)
+    parent = _parent_check(state)
     folded = Effects()
     for policy in POLICIES:
         answer = policy(state)
         if isinstance(answer, Reads):
             return answer
         if not isinstance(answer, Effects):
-            return _at_the_end(state, answer, folded, follow_parent)
+            return _at_the_end(state, answer, folded, parent)
         if answer.is_final:
-            return msgspec.structs.replace(answer, requeue_after=(answer + follow_parent).requeue_after)
+            return msgspec.structs.replace(answer, requeue_after=(answer + parent).requeue_after)
         folded += answer
     status = running_status(state, folded.reports, folded.training)
     record_in = time_to_record(state.job.status, status, state.replicas, state.now)
     if record_in == _AT_ONCE:
-        return msgspec.structs.replace(folded + follow_parent, reports=(), status=status)
-    return msgspec.structs.replace(folded + follow_parent + Effects(requeue_after=record_in), reports=())
+        return msgspec.structs.replace(folded + parent, reports=(), status=status)
+    return msgspec.structs.replace(folded + parent + Effects(requeue_after=record_in), reports=())
 
 
-def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effects, follow_parent: Effects) -> Effects:
+def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effects, parent: Effects) -> Effects:
     """Return the effects of the end of an attempt, or of the job, which keeps what was reported of its pods."""
     if success_is_known(state):
         end = Success()
@@ -134,10 +130,10 @@ def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effe
     newest = status.conditions[-1]
     event_type: Literal["Normal", "Warning"] = "Normal" if isinstance(end, Success) else "Warning"
     event = Event(event_type, newest.reason, newest.message)
-    return msgspec.structs.replace(follow_parent, status=status, events=(*folded.events, event))
+    return msgspec.structs.replace(parent, status=status, events=(*folded.events, event))
 
 
-def _ties(state: JobState) -> Effects:
+def _parent_check(state: JobState) -> Effects:
     """Return when to check again on what the job goes with, whatever is decided for it: a workflow, a lease."""
     left, checked = state.observed.lease_left, fold(state, lambda each: each.follow_parent(state))
     kept_for = left if left is not None and left > _AT_ONCE and kept_lease(state.asked) is not None else None
@@ -168,6 +164,16 @@ def _taken_over(state: JobState) -> Effects:
     pods = [pod for pod in state.observed.pods if not (pod.is_watched or pod.deleting)]
     labels = tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index) for pod in pods)
     return Effects(actions=labels, is_final=bool(labels))
+
+
+def _failures(state: JobState) -> Failure | Effects:
+    """Return the job's failure, if failed replicas are final."""
+    return state.attempt_end if isinstance(state.attempt_end, Failure) else Effects()
+
+
+def _restarts(state: JobState) -> Teardown | Effects:
+    """Return the teardown of an attempt of which replicas have failed that are not final."""
+    return state.attempt_end if isinstance(state.attempt_end, Teardown) else Effects()
 
 
 def _children(state: JobState) -> Effects:
@@ -216,9 +222,9 @@ POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
     unknown_ends,
     success,
     _lease_expired,
-    failures,
+    _failures,
     suspension,
-    restarts,
+    _restarts,
     fewer_workers,
     _teardowns,
     deadlines,

@@ -15,11 +15,10 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.exit_codes import KILLED, OUT_OF_MEMORY, is_retryable
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
-from mxnet_operator.plan.actions import Effects
+from mxnet_operator.plan.actions import Failure, Teardown
 from mxnet_operator.plan.observed import EVICTED, Observed, PodView
 from mxnet_operator.plan.replicas import Replica, ReplicaState, as_begun_anew, begins, replicas_in, restart_scope
 from mxnet_operator.plan.started import as_started, start_time, with_started_replicas
-from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import DEFAULT, Policy
 from mxnet_operator.readers.durations import after
 from mxnet_operator.readers.pods import cause_order
@@ -40,39 +39,6 @@ _DISRUPTIONS: Final = frozenset(
     {"PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI", "DeletionByPodGC"}
 )
 """Reasons of the condition DisruptionTarget that never count; with TerminationByKubelet the pod's reason decides."""
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """Reason and message of a job's failure."""
-
-    message: str
-    """Message: 1.8.1's sentence, then the replica, how it ended, and its last lines."""
-
-
-class Teardown(msgspec.Struct, frozen=True):
-    """End of the present attempt, which another one follows."""
-
-    replicas: tuple[Replica, ...]
-    """Replicas that failed."""
-    failures: int
-    """Number of failures that count against backoffLimit; one at most where the whole gang restarts."""
-    message: str
-    fewer_replicas: dict[str, int] = {}
-    """Number of replicas of the next attempt by type, where they are fewer than the job was started with."""
-    of_all: bool = False
-    """Whether all pods of the job are given up, however many, also where replicas restart one by one."""
-
-
-def failures(state: JobState) -> Failure | Effects:
-    """Return the job's failure, if failed replicas are final."""
-    ended = end_of_attempt(state.job, state.replicas, len(state.terminating))
-    return ended if isinstance(ended, Failure) else Effects()
-
-
-def restarts(state: JobState) -> Teardown | Effects:
-    """Return the teardown of an attempt of which replicas have failed that are not final."""
-    ended = end_of_attempt(state.job, state.replicas, len(state.terminating))
-    return ended if isinstance(ended, Teardown) else Effects()
 
 
 def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int = 0) -> Failure | Teardown | None:
@@ -108,7 +74,7 @@ def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int =
         return Failure(f"{ended} {_describe(job, first)}")
     count = sum(replica.type == first.type for replica in failed)
     return Teardown(
-        failed,
+        tuple(replica.pod for replica in failed if replica.pod is not None),
         failures,
         f"mxjob {job.metadata.name} is restarting because {count} {first.type} replica(s) failed "
         f"{counted_restart(job, failures)}. {_describe(job, first)}",
@@ -164,9 +130,8 @@ def _fraction(job: MXJob) -> float:
 
 def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
     """Return the status with the attempt raised and the reason; the failures no longer count once it is stored."""
-    failed = tuple(replica.pod for replica in teardown.replicas if replica.pod is not None)
     gives_up = teardown.of_all and restart_scope(job) == "Replica"
-    raised = given_up(job) if gives_up else torn_down(job, observed, failed, teardown.failures)
+    raised = given_up(job) if gives_up else torn_down(job, observed, teardown.pods, teardown.failures)
     current = conditions.set_condition(
         as_resumed(conditions.created(raised.conditions, job.metadata.name, now), job, now),
         conditions.RESTARTING,
@@ -179,7 +144,9 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
             raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
         )
     raised = msgspec.structs.replace(raised, fewer_replicas=teardown.fewer_replicas, training=None)
-    stays = () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
+    stays = (
+        () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in teardown.pods)
+    )
     next_job = as_started(msgspec.structs.replace(job, status=raised))
     status = msgspec.structs.replace(
         raised,

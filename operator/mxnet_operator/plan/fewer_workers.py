@@ -10,8 +10,8 @@ from typing import Final
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Effects, Event, Reads
-from mxnet_operator.plan.failures import Teardown, counted_restart
+from mxnet_operator.plan.actions import Effects, Event, Reads, Teardown
+from mxnet_operator.plan.failures import counted_restart
 from mxnet_operator.plan.replicas import ReplicaState, labels, replicas_in, restart_scope
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import left_of

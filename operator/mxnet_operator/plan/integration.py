@@ -11,8 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Reads
-from mxnet_operator.plan.failures import Teardown
+from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Reads, Teardown
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.state import Admission, JobState
 

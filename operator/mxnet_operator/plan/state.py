@@ -10,8 +10,9 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.status_size import is_same_message, shortened
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan.actions import Effects, Event, Report
+from mxnet_operator.plan.actions import Effects, Event, Failure, Report, Teardown
 from mxnet_operator.plan.children import Rules
+from mxnet_operator.plan.failures import end_of_attempt
 from mxnet_operator.plan.observed import Observed, PodView
 from mxnet_operator.plan.replicas import Replica, pods_of_earlier_attempts, replicas_of
 from mxnet_operator.plan.started import as_started
@@ -59,6 +60,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     terminating: tuple[PodView, ...]
     """Pods of earlier attempts, which are to be deleted and whose exits no longer count."""
     replicas: tuple[Replica, ...]
+    attempt_end: Failure | Teardown | None
+    """What failed replicas lead to; None while none may be replaced now."""
     admission: Admission
     rules: Rules
     """Rules of the kinds of children that the server serves."""
@@ -106,6 +109,7 @@ def state_of(
     job = as_started(specified)
     terminating = pods_of_earlier_attempts(job, observed)
     present = observed.without(terminating)
+    replicas = replicas_of(job, present)
     admissions = (each.admission(job, observed) for each in integrations)
     admission = next((each for each in admissions if each is not None), None)
     suspended = Admission(state=AdmissionState.WAITS if job.spec.run_policy.suspend else AdmissionState.RUNS)
@@ -116,7 +120,8 @@ def state_of(
         observed=observed,
         present=present,
         terminating=terminating,
-        replicas=replicas_of(job, present),
+        replicas=replicas,
+        attempt_end=end_of_attempt(job, replicas, len(terminating)),
         admission=admission or suspended,
         rules=rules,
         policy=policy,

@@ -13,8 +13,8 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.job_url import job_url
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus, TrainingStatus
-from mxnet_operator.plan.actions import Effects, Report
-from mxnet_operator.plan.failures import Failure, as_resumed
+from mxnet_operator.plan.actions import Effects, Failure, Report
+from mxnet_operator.plan.failures import as_resumed
 from mxnet_operator.plan.replicas import (
     Replica,
     ReplicaState,

@@ -13,8 +13,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MAX_RESULT, MXJob
-from mxnet_operator.plan.actions import Effects
-from mxnet_operator.plan.failures import Failure, failures
+from mxnet_operator.plan.actions import Effects, Failure, Success
 from mxnet_operator.plan.replicas import Replica, ReplicaState, has_type, is_tuning, labels, of_types, replicas_whose
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import left_of
@@ -28,13 +27,9 @@ _SCHEDULER_SAID_AFTER: Final = timedelta(seconds=5)
 WORDS: Final = "workers finished without a distributed kvstore?"
 
 
-class Success(msgspec.Struct, frozen=True):
-    """End of a job whose deciding replicas are done."""
-
-
 def success(state: JobState) -> Success | Effects:
     """Return the job's success, once it has succeeded and no failed replica is final."""
-    if not has_succeeded(state.job, state.replicas, state.now) or isinstance(failures(state), Failure):
+    if not has_succeeded(state.job, state.replicas, state.now) or isinstance(state.attempt_end, Failure):
         return Effects()
     return Success()
 

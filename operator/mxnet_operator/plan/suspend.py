@@ -8,7 +8,7 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Action, Effects, Reads
+from mxnet_operator.plan.actions import Action, Effects, Reads, Success
 from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.failures import given_up
 from mxnet_operator.plan.integration import fold
@@ -17,7 +17,7 @@ from mxnet_operator.plan.replicas import all_have_existed, replicas_in, restart_
 from mxnet_operator.plan.started import changed_replicas
 from mxnet_operator.plan.state import AdmissionState, JobState
 from mxnet_operator.plan.status import with_reports
-from mxnet_operator.plan.success import Success, success_is_known
+from mxnet_operator.plan.success import success_is_known
 from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
 
 _OF_A_RUN = (conditions.REPLICAS_CHANGE_IGNORED, conditions.FEWER_WORKERS)

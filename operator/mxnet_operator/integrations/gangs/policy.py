@@ -16,8 +16,8 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.gangs.gang import GangState, gang_of, has_gangs, observed_gang
 from mxnet_operator.integrations.gangs.local import gang_member, outdated_members
 from mxnet_operator.integrations.gangs.retry import touched_groups
-from mxnet_operator.plan.actions import CreatePod, Effects, Event, Reads
-from mxnet_operator.plan.failures import Teardown, counted_restart
+from mxnet_operator.plan.actions import CreatePod, Effects, Event, Reads, Teardown
+from mxnet_operator.plan.failures import counted_restart
 from mxnet_operator.plan.fewer_workers import min_available
 from mxnet_operator.plan.integration import IntegrationPolicy, Unplaced
 from mxnet_operator.plan.placement import shortage
