@@ -457,7 +457,7 @@ def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch
     monkeypatch.setattr(rerun.shutil, "which", lambda _: None)
     monkeypatch.setattr(rerun.os, "geteuid", lambda: 0)
     (folder.parent / ".art").mkdir()
-    (folder / "train.py").write_text("import art\nfrom tensorboard import SummaryWriter\ncontext = mx.gpu(0)\n")
+    (folder / "train.py").write_text("import art\nfrom tensorboard import FileWriter, summary\ncontext = mx.gpu(0)\n")
     (folder / "README.md").write_text("Run `pip install --upgrade tensorboard, own-name==1.2` first.\n")
     packages = "--pip adversarial-robustness-toolbox --pip Pillow"
     rest = "--mount '~/.art:~/.art' --env MXJOB_GPU=cpu"
