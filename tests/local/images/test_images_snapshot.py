@@ -212,3 +212,17 @@ def test_a_home_that_can_not_be_written_is_not_blamed_on_the_script_s_folder(fol
     (folder / "train.py").unlink()
     with pytest.raises(ImageError, match=re.escape(f"{folder / 'train.py'}: No such file")):
         taken.copy(tmp_path / "other")
+
+
+def test_a_link_out_of_the_folder_to_a_python_file_is_copied_as_the_file(folder, tmp_path):
+    (tmp_path / "utils.py").write_text("a = 1\n")
+    (folder / "utils.py").symlink_to("../utils.py")
+    (folder / "gone.py").symlink_to("../none.py")
+    snapshot = take_snapshot(folder)
+    assert snapshot.withheld == ("gone.py",)
+    digest = snapshot.digest()
+    snapshot.copy(tmp_path / "copy")
+    assert not (tmp_path / "copy" / "utils.py").is_symlink()
+    assert (tmp_path / "copy" / "utils.py").read_text() == "a = 1\n"
+    (tmp_path / "utils.py").write_text("a = 2\n")
+    assert take_snapshot(folder).digest() != digest

@@ -121,6 +121,7 @@ async def test_the_environment_of_the_host_stays_outside(node, monkeypatch):
         "LANG",
         "TZ",
         "PYTHONUNBUFFERED",
+        "MPLBACKEND",
         "PYTHONPATH",
         "OMP_NUM_THREADS",
         "CUDA_VISIBLE_DEVICES",

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.running import failure_hints, proposed_day
+from mxnet_operator.cli.running import failure_hints, proposed_day, rerun
 from mxnet_operator.cli.running.failure_hints import build_hint, failure_hint, refuse_what_must_fail
 from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.removals import REMOVALS, removal_in
@@ -127,8 +127,14 @@ def folder(tmp_path, monkeypatch):
     (folder / "train.py").touch()
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", COMMAND)
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: None)
+    fits_day(monkeypatch, lambda *_: None)
     return folder
+
+
+def fits_day(monkeypatch, day):
+    """`day` takes the place of what looks at the history of a folder."""
+    for module in (failure_hints, rerun):
+        monkeypatch.setattr(module, "runnable_day", day)
 
 
 def job(**container):
@@ -181,7 +187,7 @@ def test_every_row_has_its_source_and_a_month_before_the_release():
     ],
 )
 def test_the_last_commit_s_day_is_proposed_where_the_name_was_there_then(folder, monkeypatch, message, day, options):
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: date.fromisoformat(day))
+    fits_day(monkeypatch, lambda *_: date.fromisoformat(day))
     assert hint(message).endswith(f": {ASKED.format(options)}")
 
 
@@ -194,13 +200,13 @@ def test_an_option_that_was_given_is_replaced(folder, monkeypatch):
 def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_missing_next(folder, monkeypatch):
     (folder / "train.py").write_text(
         "import os, cv2, yaml.nodes, unknown, data\nfrom PIL import Image\nimport sklearn\n"
-        "try:\n    import h5py\nexcept ImportError:\n    h5py = None\ndef f():\n    import nltk\n"
+        "try:\n    import h5py\nexcept ImportError:\n    h5py = None\nclass A:\n  def f():\n    import nltk\n"
     )
     (folder / "data.py").write_text("import pandas as pd, matplotlib.pyplot, six\n")
     (folder / "requirements.txt").write_text("pyyaml>=3 # config\n")
     monkeypatch.setattr(sys, "argv", [*COMMAND[:3], "--pip", "matplotlib==3.5", "--pip=six"])
     said = hint("ModuleNotFoundError: No module named 'cv2'")
-    packages = "--pip opencv-python-headless --pip Pillow --pip pandas"
+    packages = "--pip opencv-python-headless --pip Pillow --pip nltk --pip pandas"
     assert said == f"cv2 isn't in the image: mxjob run train.py --pip matplotlib==3.5 --pip=six {packages}"
 
 
@@ -236,6 +242,8 @@ def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeyp
     assert beside == (
         f"{folder}/lib isn't beside the script, where Python looks: mxjob run scripts/main.py --env PYTHONPATH=."
     )
+    below = hint(missing.format("one"), words=["scripts/main.py"])
+    assert below.endswith(": mxjob run scripts/main.py --env PYTHONPATH=lib")
     (folder / "scripts" / "main.py").write_text("import lib.one\n")
     (folder / "lib" / "one.py").write_text("import cv2\n")
     beside = hint(missing.format("lib"), words=["scripts/main.py"])
@@ -246,6 +254,7 @@ def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeyp
     assert outside == (
         f"{folder}/lib/one.py isn't in the image, which has the files of {folder}/scripts:"
         " mxjob run scripts/main.py --mount ../project:/modules:ro --env PYTHONPATH=/modules"
+        " --pip opencv-python-headless"
     )
 
 
@@ -260,7 +269,8 @@ GPU = (
 def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
     (folder / "train.py").write_text("context = mx.gpu(0)\n")
     for has_driver, options in ((False, "--env MXJOB_GPU=cpu"), (True, "--gpus-per-worker 1")):
-        monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda has_driver=has_driver: has_driver)
+        for module in (failure_hints, rerun):
+            monkeypatch.setattr(module, "has_nvidia_driver", lambda has_driver=has_driver: has_driver)
         for message in GPU:
             assert hint(message).endswith(ASKED.format(options)), message
     with_gpu = job(resources={"limits": {"nvidia.com/gpu": 1}})
@@ -301,7 +311,7 @@ OLD = date(2018, 4, 10)
 
 
 def test_one_hint_for_an_old_folder_has_the_day_and_all_packages(folder, monkeypatch):
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
+    fits_day(monkeypatch, lambda *_: OLD)
     (folder / "train.py").write_text("import pandas, numpy\nimport util\n")
     (folder / "util.py").write_text("import cv2\n")
     packages = "--as-of 2018-04-10 --pip pandas --pip opencv-python"
@@ -335,8 +345,28 @@ def test_folders_beside_the_script_s_own_are_named_with_their_mounts(folder, mon
     assert hint(missing) == ""
 
 
+def test_a_link_to_a_folder_elsewhere_is_mounted(folder):
+    for name in ("data", "common"):
+        (folder.parent / "all" / name).mkdir(parents=True)
+        (folder / name).symlink_to(f"../all/{name}")
+    (folder / "here").symlink_to(folder)
+    (folder / "train.py").write_text("import common.net\nopen('data/a.txt')\n")
+    mounts = ASKED.format("--mount ../all/common:common --mount ../all/data:data")
+    assert hint("FileNotFoundError: [Errno 2] No such file or directory: 'data/a.txt'").endswith(mounts)
+    missing = hint("ModuleNotFoundError: No module named 'common'")
+    assert missing == f"{folder}/common is a link out of the folder, which the image doesn't have: {mounts}"
+
+
+def test_what_a_name_of_the_text_needs_is_proposed_with_the_package_that_lacks(folder):
+    (folder / "train.py").write_text("import h5py\nfrom scipy import misc\nmisc.imread('a.png')\n")
+    missing = "ModuleNotFoundError: No module named 'h5py'"
+    assert hint(missing).endswith(ASKED.format("--pip h5py --pip pillow"))
+    (folder / "train.py").write_text("import h5py, cv2\ncv2.imread('a.png')\n")
+    assert "pillow" not in hint(missing)
+
+
 def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monkeypatch):
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
+    fits_day(monkeypatch, lambda _folder, _python, first: max(first or OLD, OLD))
     (folder / "train.py").write_text("import pandas\nfrom tqdm import tqdm, notebook\nimport mxnet as mx\n")
     missing, packages = "ModuleNotFoundError: No module named 'pandas'", "--pip pandas --pip ipywidgets --pip tqdm"
     assert hint(missing).endswith(ASKED.format(f"--as-of 2018-04-10 {packages}"))
@@ -346,7 +376,7 @@ def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monk
 
 
 def test_a_hint_at_anything_else_mounts_the_folders_beside_too(folder, monkeypatch):
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
+    fits_day(monkeypatch, lambda *_: OLD)
     (folder / "train.py").write_text("import pandas\nopen('../data/a.txt')\n")
     (folder.parent / "data").mkdir()
     mount = "--mount ../data:../data"
@@ -408,26 +438,26 @@ DIVISIONS = (
 
 @pytest.mark.parametrize("message", DIVISIONS)
 def test_a_float_where_a_number_counts_is_python_2_in_a_folder_of_its_time(folder, monkeypatch, message):
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: OLD)
+    fits_day(monkeypatch, lambda *_: OLD)
     assert hint(message) == (
         "Python 3 divides whole numbers into a float: " + ASKED.format("--python 2.7 --as-of 2018-04-10")
     )
     (folder / "train.py").write_text("print(f'{a}')")
     assert "2.7" not in hint(message)
     (folder / "train.py").write_text("")
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: date(2020, 1, 1))
+    fits_day(monkeypatch, lambda *_: date(2020, 1, 1))
     assert "2.7" not in hint(message)
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda *_: None)
+    fits_day(monkeypatch, lambda *_: None)
     assert hint(message) == ""
 
 
 def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder.parent))
-    monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda: False)
-    monkeypatch.setattr(failure_hints.shutil, "which", lambda _: None)
-    monkeypatch.setattr(failure_hints.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(rerun, "has_nvidia_driver", lambda: False)
+    monkeypatch.setattr(rerun.shutil, "which", lambda _: None)
+    monkeypatch.setattr(rerun.os, "geteuid", lambda: 0)
     (folder.parent / ".art").mkdir()
-    (folder / "train.py").write_text("import art\nfrom tensorboard import SummaryWriter\ncontext = mx.gpu(0)\n")
+    (folder / "train.py").write_text("import art\nfrom tensorboard import FileWriter, summary\ncontext = mx.gpu(0)\n")
     (folder / "README.md").write_text("Run `pip install --upgrade tensorboard, own-name==1.2` first.\n")
     packages = "--pip adversarial-robustness-toolbox --pip Pillow"
     rest = "--mount '~/.art:~/.art' --env MXJOB_GPU=cpu"
@@ -441,11 +471,11 @@ def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch
     (folder / "train.py").write_text("mx.viz.plot_network(net).render('net')\n# gpu(0)\n")
     drawn = hint("ModuleNotFoundError: No module named 'yaml'")
     assert drawn.endswith(": apt-get install --yes graphviz && " + ASKED.format("--pip PyYAML"))
-    monkeypatch.setattr(failure_hints.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(rerun.os, "geteuid", lambda: 1000)
     dot = "ExecutableNotFound: failed to execute ['dot', '-Tpdf'], make sure the Graphviz executables are on your"
     (folder / "train.py").write_text("")
     assert hint(dot).endswith(": sudo apt-get install --yes graphviz && " + ASKED.replace(" {}", ""))
-    monkeypatch.setattr(failure_hints.shutil, "which", lambda _: "/usr/bin/dot")
+    monkeypatch.setattr(rerun.shutil, "which", lambda _: "/usr/bin/dot")
     (folder / "train.py").write_text("mx.viz.plot_network(net).render('net')\n")
     assert "apt-get" not in hint("ModuleNotFoundError: No module named 'yaml'")
 
@@ -488,7 +518,7 @@ def test_a_folder_that_the_script_saves_into_is_made_before(folder):
 
 
 def test_an_example_in_a_package_s_own_repository_gets_the_package_of_the_last_commit(folder, monkeypatch):
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
+    fits_day(monkeypatch, lambda _folder, _python, first: max(first or OLD, OLD))
     monkeypatch.setattr(proposed_day, "_last_commit", lambda each: date(2021, 4, 7) if each == folder.parent else OLD)
     (folder / "train.py").write_text("import dgl\n")
     (folder.parent / ".git").mkdir()
@@ -499,10 +529,14 @@ def test_an_example_in_a_package_s_own_repository_gets_the_package_of_the_last_c
     assert hint(missing).endswith(ASKED.format("--as-of 2021-04-07 --pip dgl"))
     (folder / "train.py").write_text("import yaml\n")
     assert "--as-of 2018-04-10" in hint("ModuleNotFoundError: No module named 'yaml'")
+    (folder.parent / "python" / "mxnet").mkdir()
+    for version, day in {"1.3.0": "2018-09-12", "0.7.0": "2018-04-10"}.items():
+        (folder.parent / "python" / "mxnet" / "libinfo.py").write_text(f'import os\n__version__ = "{version}"\n')
+        assert f"--as-of {day} " in hint("ModuleNotFoundError: No module named 'yaml'"), version
 
 
 def test_opencv_is_proposed_from_the_day_on_which_the_index_has_it(folder, monkeypatch):
-    monkeypatch.setattr(failure_hints, "runnable_day", lambda _folder, _python, first: max(first or OLD, OLD))
+    fits_day(monkeypatch, lambda _folder, _python, first: max(first or OLD, OLD))
     (folder / "train.py").write_text("import cv2\n")
     assert hint("ModuleNotFoundError: No module named 'cv2'").endswith(
         ASKED.format("--as-of 2018-05-15 --pip opencv-python")
@@ -519,18 +553,34 @@ def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypat
         "--as-of 2019-03-02"
     )
     assert build_hint("The disk is full.", ran) == ""
+    fits_day(monkeypatch, lambda *_: date(2021, 8, 17))
+    conflict = "error: These packages can't be added to mxjob/mxnet:1.9.1 (numpy==1.16.4):"
+    assert build_hint(conflict, ran) == ""  # the MXNet that is pinned has chosen the environment
+    (folder / "requirements.txt").write_text("numpy==1.16.4\nopencv-python\n")
+    assert build_hint(conflict, ran) == "with packages of their day: " + ASKED.format("--python 3.7 --as-of 2021-08-17")
+    (folder / "requirements.txt").write_text("numpy==1.21.1\nopencv-python\n")
+    assert build_hint(conflict, ran).endswith(ASKED.format("--as-of 2021-08-17"))
+    assert build_hint("The disk is full.", ran) == ""
 
 
 def test_a_module_of_the_parent_folder_is_mounted_and_the_command_kept(folder, monkeypatch):
-    (folder / "transforms.py").touch()
+    (folder / "transforms.py").write_text("def load():\n    from PIL import Image\n")
     (folder / "sub").mkdir()
     (folder / "sub" / "main.py").write_text(
+        "import transforms\n"
         "try:\n    import librosa\nexcept ImportError:\n    raise ImportError('pip install librosa')\n"
     )
     monkeypatch.chdir(folder / "sub")
     monkeypatch.setattr(sys, "argv", ["mxjob", "run", "main.py", "--workers", "2", "--", "--epochs", "2"])
+    text = (folder / "sub" / "main.py").read_text()
+    (folder / "sub" / "main.py").write_text(f"sys.path.append(os.path.join(here, '..'))\n{text}")
+    ahead = hint("ModuleNotFoundError: No module named 'librosa'", words=["main.py"])
+    mounted = "--mount ..:/modules:ro --env PYTHONPATH=/modules --pip librosa --pip Pillow"
+    assert ahead.endswith(f": mxjob run main.py --workers 2 {mounted} -- --epochs 2")
+    (folder / "sub" / "main.py").write_text(text)
     said = hint("ModuleNotFoundError: No module named 'transforms'", words=["main.py"])
-    again = "mxjob run main.py --workers 2 --mount ..:/modules:ro --env PYTHONPATH=/modules --pip librosa -- --epochs 2"
+    again = "mxjob run main.py --workers 2 --mount ..:/modules:ro --env PYTHONPATH=/modules"
+    again += " --pip Pillow --pip librosa -- --epochs 2"
     assert said.endswith(f": {again}")
 
 

@@ -40,7 +40,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    monkeypatch.setattr(failure_hints, "_has_nvidia_driver", bool)
+    monkeypatch.setattr(failure_hints, "has_nvidia_driver", bool)
     return folder
 
 
@@ -112,7 +112,7 @@ def test_the_size_of_the_first_download_is_said_before_it(folder, run, monkeypat
         raise CommandError("built")
 
     monkeypatch.setattr(images, "build_image", stop)
-    monkeypatch.setattr(failure_hints, "_has_nvidia_driver", lambda: True)
+    monkeypatch.setattr(failure_hints, "has_nvidia_driver", lambda: True)
     monkeypatch.setattr("mxnet_operator.local.images.store.installed_interpreter", lambda _: sys.executable)
     for options, size in (
         ((), "(MXNet is some 50 MB the first time)"),

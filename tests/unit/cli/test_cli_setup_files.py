@@ -103,7 +103,7 @@ def test_another_python_or_mxnet_that_a_project_asks_for_is_said_with_the_comman
 
 
 def test_that_command_has_all_that_the_script_will_miss_next(project, tmp_path, monkeypatch):
-    monkeypatch.setattr("mxnet_operator.cli.running.failure_hints._has_nvidia_driver", lambda: False)
+    monkeypatch.setattr("mxnet_operator.cli.running.rerun.has_nvidia_driver", lambda: False)
     (tmp_path.parent / "data").mkdir(exist_ok=True)
     for python, day, chosen, cv2 in (
         ("<3.8", date(2018, 6, 25), "--as-of 2018-06-25", "opencv-python"),

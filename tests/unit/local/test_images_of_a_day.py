@@ -55,10 +55,13 @@ def test_workers_with_gpus_get_the_newest_cuda_of_the_release_or_the_pinned_one(
     hidden = day_options(date(2019, 12, 1), ["mxnet-cu90", "numpy"])
     assert hidden[:2] == ["--exclude-newer", "2019-12-02T00:00:00Z"]
     pairs = [*zip(hidden[2::2], (each.partition("=")[0] for each in hidden[3::2]), strict=True)]
-    assert pairs == [("--exclude-newer-package", name) for name in ("setuptools", "mxnet-cu90")]
-    assert [*day_options(date(2020, 2, 28), []), *day_options(date(2020, 2, 29), [])][3::4] == [
+    assert pairs == [("--exclude-newer-package", name) for name in ("setuptools", "wheel", "mxnet-cu90")]
+    assert [*day_options(date(2020, 2, 28), []), *day_options(date(2020, 2, 29), [])][3::2] == [
         "setuptools=2020-02-29",
+        "wheel=2020-02-29",
+        "2020-03-01T00:00:00Z",
         "setuptools=2021-07-01",
+        "wheel=2021-07-01",
     ]
     assert "setuptools" not in " ".join(day_options(date(2021, 7, 2), []))
 

@@ -9,10 +9,10 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from mxnet_operator.cli.running.failure_hints import project_of, rerun
 from mxnet_operator.cli.running.given_command import OF_A_DAY, is_given
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.running.proposed_day import runnable_day
+from mxnet_operator.cli.running.rerun import Lacks, project_of, rerun
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.setup_files import SetupFile, read_setup_file
 from mxnet_operator.local.images.day import PYTHONS, DayImage, MXNetRequirement, Wanted, choose
@@ -51,10 +51,10 @@ def other_environment(script: Script, packages: Sequence[str]) -> str:
                 image = choose(Wanted(day, python), pin or given.mxnet, lambda each: bool(installed_interpreter(each)))
                 if _allows(pythons, image.python):
                     chosen = (("--python", python) if python else ()) + (("--as-of", str(day)) if day else ())
-                    pip = [word for each in _to_add(found, given, image) for word in ("--pip", each)]
+                    pip = tuple(word for each in _to_add(found, given, image) for word in ("--pip", each))
                     return (
                         f"{found.name} asks for {' and '.join(lacks)}, and the image has MXNet {has.mxnet} and Python"
-                        f" {has.python}: {rerun(script, *pip, environment=chosen)}"
+                        f" {has.python}: {rerun(script, Lacks(pip, environment=chosen))}"
                     )
     return ""
 

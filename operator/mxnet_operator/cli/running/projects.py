@@ -10,7 +10,7 @@ IN_THE_IMAGE: Final = frozenset({"graphviz", "mxnet", "numpy", "requests", "scik
 """Modules and projects that the images of MXNet have."""
 _OF_THE_SAME_NAME: Final = (
     "albumentations boto3 captcha click colorama d2l d2lzh dgl dill easydict editdistance fire gensim gluoncv "
-    "gluonnlp gluonts gym h5py imageio imgaug ipywidgets jieba joblib librosa lmdb lxml matplotlib mxboard "
+    "gluonnlp gluonts gym h5py imageio imgaug ipykernel ipywidgets jieba joblib librosa lmdb lxml matplotlib mxboard "
     "networkx nibabel nltk numba openpyxl pandas plotly portalocker prettytable psutil pyarrow pycocotools "
     "pydicom sacrebleu sacremoses seaborn sentencepiece SimpleITK simplejson six soundfile spacy tabulate "
     "tensorboard tensorboardX termcolor terminaltables torch torchvision tqdm visdom xgboost xlrd yacs"
@@ -29,6 +29,8 @@ PROJECTS: Final = {
     "dotenv": "python-dotenv",
     "git": "GitPython",
     "IPython": "ipython",
+    # IPython's set_matplotlib_formats imports it.
+    "IPython.display": "ipython ipykernel",
     "Levenshtein": "python-Levenshtein",
     "mpl_toolkits": "matplotlib",
     # MXNet 1.9.1 imports onnx.mapping, which onnx 1.15 removed.
@@ -42,8 +44,14 @@ PROJECTS: Final = {
     "sklearn": "scikit-learn",
     "skvideo": "scikit-video",
     # github.com/apache/mxnet/issues/9743: MXNet's own, before TensorFlow's took its name.
-    "tensorboard.SummaryWriter": "tensorboard==1.0.0a6",
+    **dict.fromkeys(("tensorboard.FileWriter", "tensorboard.SummaryWriter"), "tensorboard==1.0.0a6"),
     "tqdm.notebook": "ipywidgets",
     "yaml": "PyYAML",
     "zmq": "pyzmq",
 }
+NEWEST_PYTHON_OF_NUMPY: Final = {
+    **dict.fromkeys(("1.11", "1.12", "1.13"), "3.6"),
+    **dict.fromkeys(("1.14", "1.15", "1.16"), "3.7"),
+    **dict.fromkeys(("1.17", "1.18"), "3.8"),
+}
+"""The newest Python for which the index has wheels of a numpy; of later ones, MXNet's own Pythons have them."""

@@ -1,5 +1,7 @@
 """Day that the history of a script's folder proposes for `--as-of`."""
 
+import contextlib
+import re
 import subprocess
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
@@ -14,6 +16,8 @@ _FIRST: Final = date(2017, 8, 31)
 _FIRST_OF_WORKERS: Final = date(2018, 2, 20)
 """Day of MXNet 1.1, the first of which several workers train on the local cluster, with an optimizer on the servers."""
 _SECONDS: Final = 10
+_VERSION: Final = re.compile(r"""^__version__ = ["']([\d.]+)["']""", re.MULTILINE)
+"""Line of MXNet's sources."""
 
 
 def proposed_day(folder: Path) -> date | None:
@@ -28,11 +32,18 @@ def proposed_day(folder: Path) -> date | None:
 def day_of_packages(folder: Path, packages: Iterable[str]) -> date | None:
     """Return the day of the last commit of a folder's repository, if that is the source of one of the packages.
 
-    Its examples need the package of that day, which may be newer than themselves.
+    Its examples need the package of that day, which may be newer than themselves; those of MXNet its next release.
     """
+    from mxnet_operator.local.images.day import RELEASES  # noqa: PLC0415
+
     root = next((each for each in folder.parents if (each / ".git").exists()), folder)
+    if root == folder:
+        return None
+    with contextlib.suppress(OSError):
+        found = _VERSION.search((root / "python" / "mxnet" / "libinfo.py").read_text("utf-8"))
+        return next((each.released for each in RELEASES if found and each.version == found[1]), None)
     files = (root / source / each / "__init__.py" for each in packages for source in ("", "python", "src"))
-    return _last_commit(root) if root != folder and any(each.is_file() for each in files) else None
+    return _last_commit(root) if any(each.is_file() for each in files) else None
 
 
 def _last_commit(folder: Path) -> date | None:

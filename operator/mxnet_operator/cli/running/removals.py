@@ -53,6 +53,16 @@ class Removal:
         """Whether Python 2 has them, and no newer one."""
         return self.python == _PYTHON_2
 
+    @property
+    def modules(self) -> set[str]:
+        """The modules, or types, that had the names."""
+        return {each.rpartition(".")[0] for each in self.names.split()}
+
+    @property
+    def uses(self) -> re.Pattern[str]:
+        """Pattern of text that has one of the names, without its module."""
+        return re.compile(rf"\b(?:{'|'.join(each.rpartition('.')[2] for each in self.names.split())})\b")
+
     def options(self, proposed: date | None = None) -> tuple[str, ...]:
         """Return the options of `mxjob run` that bring the names back, without `packages`.
 

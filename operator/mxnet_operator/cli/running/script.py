@@ -42,13 +42,15 @@ class Script:
     """Command that runs in a folder: the current one, or that of a script which lies elsewhere.
 
     `file` is the script that the command runs; None where it runs a module, or code among its words. `interpreter` is
-    the Python of this machine that was named; `command` has the image's in its place.
+    the Python of this machine that was named; `command` has the image's in its place. `modules` are further folders
+    whose modules it imports.
     """
 
     folder: Path
     command: tuple[str, ...]
     file: Path | None = None
     interpreter: str = ""
+    modules: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, words: Sequence[str]) -> "Script":
@@ -113,7 +115,8 @@ class Script:
     @property
     def search_folders(self) -> list[Path]:
         """Where the modules lie that the script imports: its own folder, and the one that is copied."""
-        return [self.folder] if self.file is None else [*dict.fromkeys((self.file.parent, self.folder))]
+        own = (self.folder,) if self.file is None else (self.file.parent, self.folder)
+        return [*dict.fromkeys((*own, *self.modules))]
 
     @property
     def _module(self) -> Path | None:

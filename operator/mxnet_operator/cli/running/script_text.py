@@ -45,7 +45,7 @@ _DATA_OF: Final = {
     **dict.fromkeys(("d2l", "d2lzh"), "../data"),
 }
 """Folders in which packages keep their data."""
-_OF_GLUON: Final = re.compile(r"\b(?:data\.vision|model_zoo)\b")
+_OF_GLUON: Final = re.compile(r"""\b(?:data\.vision|model_zoo)\b|['"/]\.mxnet\b""")
 _DISTRIBUTED: Final = re.compile("dist|horovod|byteps|hvd", re.IGNORECASE)
 
 _SYNTAX: Final = (
@@ -103,28 +103,38 @@ class ScriptText:
 
     @cached_property
     def imports(self) -> set[str]:
-        """What is imported at the top of the files, as `mxnet.gluon.nn`; not the script's own modules."""
+        """What the files import, as `mxnet.gluon.nn`, also in functions; not what a `try` does without."""
         return {
             name
             for module in self._modules
-            for name, level, _ in _imported(module)
+            for name, level, _ in _imported(module, in_functions=True)
             if not level and not _own(name, {*self._starts, module.path.parent, *self._added})
         }
 
     @cached_property
-    def beside(self) -> list[str]:
-        """The folders outside the script's own that the text names and that exist, as `../data` and `~/.art`.
+    def beside(self) -> dict[str, str]:
+        """The folders outside the script's own that it reads and that exist, by the path where it looks.
 
-        Not the one of MXNet's sources: the package there has no library.
+        These are folders that the text names, as `../data` and `~/.art`, and targets of links, as `data`. Not the one
+        of MXNet's sources: the package there has no library.
         """
         named = {match for pattern in (_BESIDE, _IN_HOME) for match in self._matches(pattern)}
         named |= {_DATA_OF[each] for each in _DATA_OF.keys() & {name.partition(".")[0] for name in self.imports}}
         if self.has(_OF_GLUON):
             named.add("~/.mxnet")
-        folders = {each: self._folder / Path(each).expanduser() for each in named}
-        return sorted(
-            each for each, path in folders.items() if path.is_dir() and not (path / "mxnet" / "base.py").exists()
+        found = {each: each for each in named if _is_data(self._folder / Path(each).expanduser())}
+        links = (
+            [each for each in self._folder.iterdir() if each.is_symlink() and each.is_dir()] if self._modules else []
         )
+        out = (each for each in links if not each.resolve().is_relative_to(self._folder.resolve()))
+        return dict(sorted((found | {each.name: os.path.relpath(each.resolve()) for each in out}).items()))
+
+    @cached_property
+    def above(self) -> Path | None:
+        """A folder above the script's own that it adds to its path, by `..`, and imports a module of."""
+        names = {name for module in self._modules for name, level, _ in _imported(module) if not level}
+        found = (each.resolve() for each in self._added if any(_own(name, [each]) for name in names))
+        return next((each for each in found if each in self._folder.resolve().parents), None)
 
     @cached_property
     def saved_into(self) -> set[str]:
@@ -171,6 +181,10 @@ class ScriptText:
             name.partition(".")[0] not in _ELSEWHERE and _own(name, here) and not _own(name, elsewhere)
             for name in names
         )
+
+
+def _is_data(folder: Path) -> bool:
+    return folder.is_dir() and not (folder / "mxnet" / "base.py").exists()
 
 
 def _runs_in_2_only(module: _Module) -> bool:
@@ -274,10 +288,10 @@ def _read(path: Path) -> _Module | None:
             return None
 
 
-def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
+def _imported(module: _Module, *, in_functions: bool = False) -> Iterator[tuple[str, int, int]]:
     """Yield what is imported at the top of a file: its dotted name, the level of a relative import, and the line.
 
-    Of text that no Python 3 parses, the lines that look like imports.
+    With `in_functions` what functions import too. Of text that no Python 3 parses, the lines that look like imports.
     """
     if module.tree is None:
         for number, line in enumerate(module.lines, 1):
@@ -285,7 +299,7 @@ def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
                 names = match["names"].split(",") if match["names"] else [match["of"]]
                 yield from ((name.split()[0], 0, number) for name in names if name.strip())
         return
-    for node in _certain(module.tree.body):
+    for node in _certain(module.tree.body, in_functions=in_functions):
         if isinstance(node, ast.Import):
             yield from ((each.name, 0, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -293,11 +307,13 @@ def _imported(module: _Module) -> Iterator[tuple[str, int, int]]:
             yield from ((f"{prefix}{each.name}", node.level, node.lineno) for each in node.names)
 
 
-def _certain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def _certain(body: Sequence[ast.stmt], *, in_functions: bool) -> Iterator[ast.stmt]:
     """Yield the statements of a file that must succeed: of a `try`, those whose failure is raised in other words."""
     for node in body:
         if not isinstance(node, ast.Try):
             yield node
+            if in_functions and isinstance(node, ast.FunctionDef | ast.ClassDef | ast.With):
+                yield from _certain(node.body, in_functions=True)
         elif all(isinstance(each.body[-1], ast.Raise) for each in node.handlers):
             yield from node.body
 

@@ -76,7 +76,7 @@ _FETCHED: Final = ("3.8", "3.9", "3.10", "3.11")
 """Pythons that uv downloads where the machine has none."""
 
 _SETUPTOOLS: Final = (date(2020, 2, 29), date(2021, 7, 1))
-"""Days of a setuptools that builds packages of years before: 46 dropped `Feature`, 58 `use_2to3`."""
+"""Days of a setuptools that builds packages of years before: 46 dropped `Feature`, 58 `use_2to3`; and of its wheel."""
 _BESIDE: Final = ("scipy", "scikit-learn", "requests", "graphviz")
 ONLY_BINARY: Final = ("mxnet", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose newest version without a wheel is passed over: building them takes compilers and minutes."""
@@ -288,7 +288,8 @@ def day_options(day: date, packages: Sequence[str]) -> list[str]:
     """
     hidden = ["--exclude-newer", f"{day + timedelta(days=1)}T00:00:00Z"]
     if later := [each for each in _SETUPTOOLS if day < each]:
-        hidden += ["--exclude-newer-package", f"setuptools={later[0]}"]
+        for name in ("setuptools", "wheel"):
+            hidden += ["--exclude-newer-package", f"{name}={later[0]}"]
     for name in sorted(packages):
         if name.startswith(("mxnet-cu", "nvidia-")):
             hidden += ["--exclude-newer-package", f"{name}={datetime.now(UTC).date()}"]

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,10 @@ _HIDDEN: Final = re.compile(
 _PROJECTS: Final = {"pil": "Pillow", "cv2": "opencv-python-headless", "skimage": "scikit-image", "yaml": "PyYAML"}
 """Projects whose modules are listed in their place; no project that works has these names."""
 _MODULE: Final = re.compile(rf"^(?:{'|'.join(_PROJECTS)})\b(?![-.])", re.IGNORECASE)
+_BUILT_IN: Final = sys.stdlib_module_names - frozenset(
+    ("argparse", "configparser", "contextvars", "dataclasses", "enum", "ipaddress", "pathlib", "statistics", "typing")
+)
+"""Modules that every Python has, without those that the index has for older ones; requirements.txt often lists some."""
 _NO_WHEEL: Final = re.compile(r"Because (\S+==\S+) has no usable wheels")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -45,7 +50,7 @@ class Requirements:
         mxnet = None
         for text in texts:
             line = re.sub(r"(^|\s)#.*$", "", text).strip()
-            if line:
+            if line and line not in _BUILT_IN:
                 _check(line, source)
                 line = _MODULE.sub(lambda named: _PROJECTS[named[0].lower()], line)
                 own = MXNetRequirement.parse(line)

@@ -70,7 +70,7 @@ class Snapshot:
             path = self.source / name
             found.update(b"\0" + name.encode("utf-8", "surrogateescape") + b"\0")
             try:
-                if path.is_symlink():
+                if path.is_symlink() and not _is_module(self.source, path):
                     found.update(b"link " + os.fsencode(_target(self.source, path)))
                     continue
                 found.update(b"x" if path.stat().st_mode & stat.S_IXUSR else b"-")
@@ -100,7 +100,7 @@ class Snapshot:
                     (copy / folder).mkdir()
                 for name in self.files:
                     path = self.source / name
-                    if path.is_symlink():
+                    if path.is_symlink() and not _is_module(self.source, path):
                         (copy / name).symlink_to(_target(self.source, path))
                     else:
                         shutil.copy2(path, copy / name)
@@ -272,8 +272,17 @@ def _entries(
 def _is_withheld(source: Path, entry: "os.DirEntry[str]") -> bool:
     if entry.is_dir(follow_symlinks=False) and Path(entry, "pyvenv.cfg").exists():
         return True
-    leads_out = entry.is_symlink() and not Path(os.path.realpath(entry)).is_relative_to(os.path.realpath(source))
+    leads_out = entry.is_symlink() and _leads_out(source, Path(entry)) and not _is_module(source, Path(entry))
     return leads_out or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
+
+
+def _leads_out(source: Path, link: Path) -> bool:
+    return not link.resolve().is_relative_to(source.resolve())
+
+
+def _is_module(source: Path, link: Path) -> bool:
+    """Whether a link leads out of the folder to a Python file, whose content is copied."""
+    return link.suffix == ".py" and link.is_file() and _leads_out(source, link)
 
 
 def _target(source: Path, link: Path) -> str:
