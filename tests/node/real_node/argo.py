@@ -5,6 +5,8 @@ from typing import Any
 
 from deployment import one, rendered
 from kubernetes_programs import source_of
+from node_world import NodeWorld
+from waiting import eventually
 
 from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER, archives
 from real_node.node import RealNode
@@ -29,6 +31,28 @@ def install(node: RealNode) -> None:
 def remove(node: RealNode) -> None:
     """Take the controller away; what was defined stays."""
     node.kubectl("delete", "deployment", _DEPLOYMENT, f"--namespace={NAMESPACE}")
+
+
+def submit(world: NodeWorld, workflow: Any) -> str:
+    """Create a workflow, a Hera object or a manifest; its name."""
+    manifest = workflow if isinstance(workflow, dict) else workflow.to_dict()
+    manifest["metadata"].pop("namespace", None)
+    words = ("create", "-f", "-", "-o", "jsonpath={.metadata.name}")
+    return world.kubectl(*words, text=json.dumps(manifest))
+
+
+def job_of(world: NodeWorld, workflow: str) -> str:
+    """The name of a run's only job, once there is one."""
+    selector = f"workflows.argoproj.io/workflow={workflow}"
+    (job,) = eventually(lambda: world.get("mxjobs", "-l", selector)["items"])
+    name: str = job["metadata"]["name"]
+    return name
+
+
+def finished(world: NodeWorld, workflow: str) -> dict[str, Any]:
+    """The workflow, once it is over."""
+    world.wait(f"workflow/{workflow}", "condition=Completed")
+    return world.get("workflow", workflow)
 
 
 def _manifests() -> list[dict[str, Any]]:
