@@ -76,8 +76,10 @@ class RealNode:
         return done
 
     def load(self, more: Sequence[Archive]) -> None:
-        """Give containerd more images."""
+        """Give containerd those images that it hasn't been started with."""
         for archive in more:
+            if archive in self.archives:
+                continue
             self.run("ctr", "--namespace=k8s.io", "images", "import", archive.path)
 
     def kubectl(self, *words: object, text: str | None = None) -> str:
