@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from followed_gangs import train_both
 from kubernetes_programs import kubectl
 from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER
 from waiting import SECONDS, eventually
@@ -36,10 +37,7 @@ def test_a_network_that_is_cut_between_two_nodes_for_20_seconds_costs_nothing(ga
 
 def test_a_network_that_stays_cut_is_ended_by_the_stall_and_the_next_attempt_meets_no_ghost(followed, nodes):
     first, second, third = nodes
-    for gang in followed:
-        gang.create(stallTimeoutSeconds=60)
-    for gang in followed:
-        gang.trained()
+    train_both(*followed, stallTimeoutSeconds=60)
     with second.apart_from(third):
         first.kubectl("cordon", "node3")  # as who is on duty does: else the next attempt hangs in the same way
         try:
@@ -97,10 +95,8 @@ def test_the_leaders_node_dies_with_a_part_of_a_gang_and_the_other_controller_re
 
 
 def test_an_api_server_that_is_away_for_two_minutes_costs_nothing(followed, nodes):
-    for gang in followed:
-        gang.create(epochs=80, tolerated=300)  # Kubernetes' default: after the outage, nodes count as lost for a moment
-    for gang in followed:
-        gang.trained()
+    # Tolerated as by Kubernetes' default: after the outage, nodes count as lost for a moment.
+    train_both(*followed, epochs=80, tolerated=300)
     with nodes[0].down("kube-apiserver"):
         time.sleep(120)  # the outage itself
     eventually(lambda: nodes[0].run(kubectl(), "get", "--raw", "/readyz", check=False).returncode == 0, every=1)

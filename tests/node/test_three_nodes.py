@@ -1,6 +1,7 @@
 """Gangs of real MXNet on three nodes, one of which is lost; `make nodes` runs scenes_of_three_nodes.py, too."""
 
 import pytest
+from followed_gangs import LOST, train_both
 from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER
 
 pytestmark = pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER)
@@ -12,26 +13,20 @@ OFF = "node.kubernetes.io/out-of-service=off:NoExecute"
 def test_a_node_that_loses_its_power_costs_a_restart_from_the_last_checkpoint_through_which_airflow_and_argo_wait(
     followed, nodes
 ):
-    """The step's pod is lost with the node. Worker 0 of Airflow's job isn't: its last lines would be lost, too."""
-    airflow, argo = followed
-    airflow.create()
-    holder = airflow.pods()[f"{airflow.name}-worker-0"]["spec"]["nodeName"]
-    lost = next(node for node in nodes[1:] if node.place.name != holder)
-    name = argo.polled_from = lost.place.name
-    argo.create()
+    first, _, third = nodes
+    train_both(*followed)
     for gang in followed:
-        gang.trained()
-        assert gang.nodes() == {"node1", "node2", "node3"}
-    lost.kill()
+        assert gang.nodes() == {"node1", "node2", LOST}
+    third.kill()
     try:
         for gang in followed:
-            gang.waits_for(name)
-        nodes[0].kubectl("taint", "node", name, OFF)
+            gang.waits_for(LOST)
+        first.kubectl("taint", "node", LOST, OFF)
         for gang in followed:
             gang.restarted()
         for gang in followed:
             gang.succeeded(restarts=1)
-            assert name not in gang.nodes()
+            assert LOST not in gang.nodes()
     finally:
-        lost.start()
-        nodes[0].kubectl("taint", "node", name, f"{OFF}-")
+        third.start()
+        first.kubectl("taint", "node", LOST, f"{OFF}-")
