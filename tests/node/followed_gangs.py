@@ -11,7 +11,7 @@ from node_world import NodeWorld
 from real_node.argo import finished, job_of, submit
 
 LOST = "node3"
-"""The node that scenes lose: it has the pod of Argo's step, and no worker of Airflow's job, whose lines would be lost."""
+"""The node that scenes lose: with the pod of Argo's step, and no worker of Airflow's job, whose lines would be lost."""
 
 
 def train_both(airflow: "AirflowGang", argo: "ArgoGang", **job: int) -> None:
