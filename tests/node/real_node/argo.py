@@ -61,4 +61,6 @@ def _manifests() -> list[dict[str, Any]]:
     found = [each for each in rendered(folder) if "argo-server" not in each["metadata"]["name"]]
     (container,) = one(found, "Deployment")["spec"]["template"]["spec"]["containers"]
     container |= {"image": WORKFLOW_CONTROLLER.name, "args": [f"--executor-image={ARGOEXEC.name}"]}
+    # Or a retry after a lost executor is sometimes not noticed for 20 minutes (docs/facts/argo.md, retries).
+    container["env"].append({"name": "INFORMER_WRITE_BACK", "value": "false"})
     return found
