@@ -8,7 +8,7 @@ from kubernetes_programs import kubectl
 from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER
 from waiting import SECONDS, eventually
 
-pytestmark = pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER)
+pytestmark = [pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER), pytest.mark.timeout(1800)]
 
 OFF = "node.kubernetes.io/out-of-service=off:NoExecute"
 CONTROLLER = "--namespace=mxnet-operator"

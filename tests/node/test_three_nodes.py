@@ -4,7 +4,7 @@ import pytest
 from followed_gangs import LOST, train_both
 from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER
 
-pytestmark = pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER)
+pytestmark = [pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER), pytest.mark.timeout(1800)]
 
 OFF = "node.kubernetes.io/out-of-service=off:NoExecute"
 """What an administrator says of a machine that is off: docs/operate.md."""
