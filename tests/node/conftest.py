@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 from airflow_command import AirflowHome
+from airflow_server import airflow_server
 from deployment import MANIFESTS
 from digits_gang import DigitsGang
+from followed_gangs import AirflowGang, ArgoGang
 from kubernetes_programs import AWAITED, MissingProgramError, await_build
 from node_world import NodeWorld, had_or_refused
 from postgres import Postgres
 from progress import say
 from real_node import argo
-from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
+from real_node.images import ARGOEXEC, BUSYBOX, DIGITS, OPERATOR, PAUSE, WORKFLOW_CONTROLLER, archives
 from real_node.node import FurtherNode, RealNode, running, why_not
 
 TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
@@ -102,8 +104,11 @@ def nodes() -> Iterator[tuple[RealNode, FurtherNode, FurtherNode]]:
     with had_or_refused(), contextlib.ExitStack() as held:
         if reason := why_not():
             raise MissingProgramError(reason)
-        first = held.enter_context(running(archives((PAUSE, DIGITS, OPERATOR)), further=2))
+        first = held.enter_context(
+            running(archives((PAUSE, DIGITS, OPERATOR, ARGOEXEC, WORKFLOW_CONTROLLER)), further=2)
+        )
         _deploy(first)
+        argo.install(first)
         second, third = (held.enter_context(first.joined(number)) for number in (2, 3))
         yield first, second, third
 
@@ -113,6 +118,22 @@ def gang(nodes: tuple[RealNode, FurtherNode, FurtherNode], new_name: Callable[[]
     """A gang that is yet to be created, in a namespace of the test's own on the three nodes."""
     with _namespace(nodes[0], new_name()) as made:
         yield DigitsGang(made)
+
+
+@pytest.fixture
+def followed(
+    nodes: tuple[RealNode, FurtherNode, FurtherNode], new_name: Callable[[], str], postgres: Postgres, tmp_path: Path
+) -> Iterator[tuple[AirflowGang, ArgoGang]]:
+    """Two such gangs, which a deferred task of a whole Airflow and a step of Argo create and wait for."""
+    first = nodes[0]
+    with (
+        _namespace(first, new_name()) as made,
+        first.network(),
+        airflow_server(tmp_path, Path(__file__).parent / "dags", postgres.airflow()) as server,
+    ):
+        made.kubectl("apply", "-k", TEMPLATES)
+        server.connect("nodes", first.kubeconfig, made.namespace)
+        yield AirflowGang(made, server), ArgoGang(made)
 
 
 @pytest.fixture

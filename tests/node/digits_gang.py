@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import yaml
 from node_world import NodeWorld
@@ -14,23 +15,31 @@ EXAMPLE = ROOT / "examples" / "digits" / "mxjob.yaml"
 class DigitsGang:
     """The example with two servers and three workers, in a test's namespace."""
 
-    def __init__(self, world: NodeWorld) -> None:
+    def __init__(self, world: NodeWorld, name: str = "digits") -> None:
         self.world = world
-        self._checkpoints = world.claim("checkpoints")
+        self.name = name
+        """The job's, once there is one."""
+        self._claim = f"{name}-checkpoints"
+        self._checkpoints = world.claim(self._claim)
 
     def create(self, epochs: int = 40, tolerated: int = 5, **run_policy: int) -> None:
         """Create the job, whose pods are spread over the nodes, and tolerate a lost one for so many seconds."""
-        job = json.loads(json.dumps(yaml.safe_load(EXAMPLE.read_text())))
+        self.world.create(self._manifest(epochs, tolerated, run_policy))
+
+    def _manifest(self, epochs: int, tolerated: int, run_policy: dict[str, int]) -> dict[str, Any]:
+        job: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(EXAMPLE.read_text())))
+        job["metadata"]["name"] = self.name
         job["spec"]["runPolicy"] = run_policy
         spread = {
             "maxSkew": 1,
             "topologyKey": "kubernetes.io/hostname",
             "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": {"training.kubeflow.org/job-name": "digits"}},
+            "labelSelector": {"matchLabels": {"gang": self.name}},
         }
         for role, spec in job["spec"]["mxReplicaSpecs"].items():
             spec["restartPolicy"] = "ExitCode"
             spec["replicas"] = {"Worker": 3}.get(role, spec["replicas"])
+            spec["template"]["metadata"] = {"labels": {"gang": self.name}}
             pod = spec["template"]["spec"]
             pod["topologySpreadConstraints"] = [spread]
             pod["tolerations"] = [
@@ -42,10 +51,10 @@ class DigitsGang:
                 }
                 for lost in ("unreachable", "not-ready")
             ]
-            pod["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}}]
+            pod["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": self._claim}}]
             pod["containers"][0]["volumeMounts"] = [{"name": "checkpoints", "mountPath": "/workspace/checkpoints"}]
             pod["containers"][0]["args"] += ["--epochs", str(epochs)]
-        self.world.create(job)
+        return job
 
     def trained(self, epochs: int = 5) -> None:
         """Wait until the checkpoints have so many epochs."""
@@ -56,19 +65,27 @@ class DigitsGang:
         found = (re.search(r"\d+", path.name) for path in self._checkpoints.iterdir())
         return max((int(match[0]) for match in found if match), default=0)
 
+    def pods(self) -> dict[str, dict[str, Any]]:
+        """The job's pods by their names."""
+        return self.world.pods(self.name)
+
     def nodes(self) -> set[str]:
         """Names of the nodes with pods of the gang."""
-        return {pod["spec"].get("nodeName", "") for pod in self.world.pods("digits").values()}
+        return {pod["spec"].get("nodeName", "") for pod in self.pods().values()}
+
+    def _status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.world.get("mxjob", self.name)["status"]
+        return found
 
     def restarts(self) -> int:
         """How often the gang has restarted."""
-        count: int = self.world.get("mxjob", "digits")["status"].get("restarts", 0)
+        count: int = self._status().get("restarts", 0)
         return count
 
     def waits_for(self, node: str) -> None:
         """Wait until the job says that pods on a silent node hold it up."""
-        self.world.wait("mxjob/digits", "condition=PodsTerminating", within=MINUTES)
-        conditions = {each["type"]: each for each in self.world.get("mxjob", "digits")["status"]["conditions"]}
+        self.world.wait(f"mxjob/{self.name}", "condition=PodsTerminating", within=MINUTES)
+        conditions = {each["type"]: each for each in self._status()["conditions"]}
         assert node in conditions["PodsTerminating"]["message"]
 
     def restarted(self) -> None:
@@ -77,8 +94,15 @@ class DigitsGang:
 
     def succeeded(self, restarts: int = 0) -> None:
         """Wait for the job's success; assert how often it restarted, and that it went on from a checkpoint then."""
-        self.world.ended("digits", "Succeeded")
+        self.world.ended(self.name, "Succeeded")
         assert self.restarts() == restarts
-        log = self.world.kubectl("logs", "digits-worker-0")
+        log = self.world.kubectl("logs", f"{self.name}-worker-0")
         resumed = re.search(r"Resumed from checkpoint \S+: (\d+) epochs are done", log)
         assert (int(resumed[1]) >= 5 if resumed else 0) == bool(restarts), log
+
+    def _result(self) -> dict[str, Any]:
+        """What worker 0 has written into its termination message."""
+        (container,) = self.pods()[f"{self.name}-worker-0"]["status"]["containerStatuses"]
+        found: dict[str, Any] = json.loads(container["state"]["terminated"]["message"])
+        assert found["accuracy"] >= 0.98
+        return found

@@ -2,8 +2,13 @@
 
 import time
 
+import pytest
+from followed_gangs import train_both
 from kubernetes_programs import kubectl
+from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER
 from waiting import SECONDS, eventually
+
+pytestmark = [pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER), pytest.mark.timeout(1800)]
 
 OFF = "node.kubernetes.io/out-of-service=off:NoExecute"
 CONTROLLER = "--namespace=mxnet-operator"
@@ -12,7 +17,7 @@ CONTROLLER = "--namespace=mxnet-operator"
 def test_a_drained_node_costs_a_restart_on_the_others(gang, nodes):
     gang.create()
     gang.trained()
-    chosen = ("--pod-selector=training.kubeflow.org/job-name=digits", "--force", f"--timeout={SECONDS}s")
+    chosen = ("--pod-selector=gang=digits", "--force", f"--timeout={SECONDS}s")
     nodes[0].kubectl("drain", "node3", *chosen)
     try:
         gang.succeeded(restarts=1)
@@ -30,15 +35,16 @@ def test_a_network_that_is_cut_between_two_nodes_for_20_seconds_costs_nothing(ga
     gang.succeeded()
 
 
-def test_a_network_that_stays_cut_is_ended_by_the_stall_and_the_next_attempt_meets_no_ghost(gang, nodes):
+def test_a_network_that_stays_cut_is_ended_by_the_stall_and_the_next_attempt_meets_no_ghost(followed, nodes):
     first, second, third = nodes
-    gang.create(stallTimeoutSeconds=60)
-    gang.trained()
+    train_both(*followed, stallTimeoutSeconds=60)
     with second.apart_from(third):
         first.kubectl("cordon", "node3")  # as who is on duty does: else the next attempt hangs in the same way
         try:
-            gang.restarted()
-            gang.succeeded(restarts=1)
+            for gang in followed:
+                gang.restarted()
+            for gang in followed:
+                gang.succeeded(restarts=1)
         finally:
             first.kubectl("uncordon", "node3")
 
@@ -52,7 +58,7 @@ def test_a_node_that_comes_back_with_its_old_pods_alive_disturbs_nobody(gang, no
     first.wait("node/node3", "condition=Ready")
     gang.restarted()
     gang.succeeded(restarts=1)
-    eventually(lambda: len(gang.world.pods("digits")) == 6, every=1)
+    eventually(lambda: len(gang.pods()) == 6, every=1)
 
 
 def test_the_leaders_node_dies_with_a_part_of_a_gang_and_the_other_controller_restarts_it(gang, nodes):
@@ -88,13 +94,14 @@ def test_the_leaders_node_dies_with_a_part_of_a_gang_and_the_other_controller_re
         first.kubectl("taint", "node", dead, f"{OFF}-")
 
 
-def test_an_api_server_that_is_away_for_two_minutes_costs_nothing(gang, nodes):
-    gang.create(epochs=80, tolerated=300)  # Kubernetes' default: after the outage, nodes count as lost for a moment
-    gang.trained()
+def test_an_api_server_that_is_away_for_two_minutes_costs_nothing(followed, nodes):
+    # Tolerated as by Kubernetes' default: after the outage, nodes count as lost for a moment.
+    train_both(*followed, epochs=80, tolerated=300)
     with nodes[0].down("kube-apiserver"):
         time.sleep(120)  # the outage itself
     eventually(lambda: nodes[0].run(kubectl(), "get", "--raw", "/readyz", check=False).returncode == 0, every=1)
-    gang.succeeded()
+    for gang in followed:
+        gang.succeeded()
 
 
 def test_names_that_can_not_be_resolved_at_the_start_delay_the_gang(gang, nodes):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from argo_fixtures import by_template, messages_of, node_of, one_runner, outputs_of
+from real_node.argo import finished, job_of, submit
 from real_node.cheap_gang import BUSYBOX, SERVE
 from real_node.images import ARGOEXEC, DIGITS, OPERATOR, WORKFLOW_CONTROLLER, archives
 from real_node.node import NODE
@@ -19,27 +20,6 @@ TRAINING = {
     "args": json.dumps(["--epochs", "2", "--kv-store", "dist_sync", "--result", "/dev/termination-log"]),
     "workers": "2",
 }
-
-
-def submit(world, workflow):
-    """Create a workflow, a Hera object or a manifest; its name."""
-    manifest = workflow if isinstance(workflow, dict) else workflow.to_dict()
-    manifest["metadata"].pop("namespace", None)
-    words = ("create", "-f", "-", "-o", "jsonpath={.metadata.name}")
-    return world.kubectl(*words, text=json.dumps(manifest))
-
-
-def job_of(world, workflow):
-    """The name of a run's only job, once there is one."""
-    selector = f"workflows.argoproj.io/workflow={workflow}"
-    (job,) = eventually(lambda: world.get("mxjobs", "-l", selector)["items"])
-    return job["metadata"]["name"]
-
-
-def finished(world, workflow):
-    """The workflow, once it is over."""
-    world.wait(f"workflow/{workflow}", "condition=Completed")
-    return world.get("workflow", workflow)
 
 
 def ended_pod(world, workflow):

@@ -1,6 +1,7 @@
 """A node that runs for a session of tests, in network, mount and process namespaces of its own."""
 
 import contextlib
+import ctypes
 import dataclasses
 import json
 import os
@@ -56,6 +57,16 @@ class RealNode:
         enter = ["nsenter", f"--target={self.pid}", "--mount", "--net", "--pid", f"--wd={Path.cwd()}", "--"]
         return [*enter, "env", *environment, *map(str, words)]
 
+    @contextlib.contextmanager
+    def network(self) -> Iterator[None]:
+        """Have this thread, and what it starts, in the node's network until the context ends."""
+        with Path("/proc/thread-self/ns/net").open() as own, Path(f"/proc/{self.pid}/ns/net").open() as there:
+            _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(own.fileno())
+
     def run(self, *words: object, check: bool = True, text: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run a command there; its standard input is the text."""
         done = subprocess.run(
@@ -65,8 +76,10 @@ class RealNode:
         return done
 
     def load(self, more: Sequence[Archive]) -> None:
-        """Give containerd more images."""
+        """Give containerd those images that it hasn't been started with."""
         for archive in more:
+            if archive in self.archives:
+                continue
             self.run("ctr", "--namespace=k8s.io", "images", "import", archive.path)
 
     def kubectl(self, *words: object, text: str | None = None) -> str:
@@ -257,6 +270,13 @@ class FurtherNode:
             yield
         finally:
             quota.write_text("-1")
+
+
+def _enter(namespace: int) -> None:
+    """Enter a network namespace; `os.setns` is Python 3.12's."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace, 0) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 def _all_processes() -> Iterator[int]:

@@ -15,6 +15,10 @@ from simulator.world import World
 STEPS = 50
 GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
+CUTS = 0.2
+"""Part of the schedules in which nodes are lost and come back while their pods run."""
+STALLED = 138
+"""Exit code of a worker that a stall has ended."""
 FEWER = 0.4
 """Part of the jobs with two Workers that may go on with one."""
 NO_ROOM = 0.1
@@ -102,6 +106,8 @@ def draw_steps(rng: random.Random, calm: bool) -> Draw:
     state = repr(rng.getstate())
     gaps = random.Random(state)
     gap_at = gaps.randrange(STEPS // 2) if not calm and gaps.random() < GAPS else STEPS
+    cuts = random.Random(f"cut {state}")
+    cut_at = cuts.randrange(5, STEPS // 2) if not calm and cuts.random() < CUTS else STEPS
 
     def steps(world: World) -> Iterator[Step]:
         # One controller, now and then two; a schedule keeps to some kinds of trouble, so that they meet often.
@@ -112,6 +118,8 @@ def draw_steps(rng: random.Random, calm: bool) -> Draw:
         for number in range(STEPS):
             if number == gap_at:
                 yield from _nobody_leads(gaps, world)
+            if number == cut_at:
+                yield from _cut(cuts, world)
             if "minWorkers" in world.setup.policy and rooms.random() < NO_ROOM:
                 yield from _no_room(rooms, world)
             if world.setup.queue and queues.random() < QUEUE_STEPS:
@@ -145,6 +153,32 @@ def _nobody_leads(rng: random.Random, world: World) -> Iterator[Step]:
         yield ("die", who)
     yield ("hear", who)
     yield ("look", who)
+
+
+def _cut(rng: random.Random, world: World) -> Iterator[Step]:
+    """Nodes are silent while their pods run: a cut network, or all of them for a moment after the API server's outage.
+
+    Pods are evicted meanwhile, now and then, and end once their node is back. A gang that is cut in two hangs until a
+    stall ends one of its workers.
+    """
+    who = rng.choice(["a", "a", "b"])
+    looks = [("hear", who), ("look", who)]
+    for label in world.setup.labels * 2:
+        yield ("kubelet", label)
+    yield from looks
+    nodes = rng.choice([NODE_NAMES, NODE_NAMES[:1], NODE_NAMES[1:]])
+    yield from [("lose node", node) for node in nodes]
+    yield from looks * rng.randint(0, 1)
+    for label in world.setup.labels:
+        if rng.random() < 0.4:
+            yield ("disrupt", label, "taint")
+    yield from [("wait", rng.choice([1, 20, 300])), *looks * rng.randint(0, 2)]
+    stalled = [label for label in world.setup.labels if label.startswith("worker-")]
+    if stalled and rng.random() < 0.4:
+        yield from [("hang", label) for label in world.setup.labels]
+        yield from [("exit", rng.choice(stalled), STALLED), *looks]
+    yield from [("node up", node) for node in nodes if rng.random() < 0.9]
+    yield from looks
 
 
 def _no_room(rng: random.Random, world: World) -> Iterator[Step]:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 from simulator import truth
-from simulator.api import CHILDREN, PODS, SERVICES, Object
+from simulator.api import CHILDREN, NAMESPACE, PODS, SERVICES, Object
 from simulator.lives import Life, owner_of
 from simulator.queue_invariants import (
     a_job_has_its_whole_time_to_be_ready,
@@ -182,7 +182,10 @@ def only_own_children_are_touched(world: World, write: Write) -> Iterator[str]:
 
 
 def only_waiting_gangs_are_touched(world: World, write: Write) -> Iterator[str]:
-    """A pod group is touched only while no pod of its gang has a node, and not twice in half a minute."""
+    """A pod group is touched only while no pod of its gang has a node, and not twice in half a minute.
+
+    A leader that hasn't heard of the last touch may touch it again.
+    """
     before, after, seen = write.change.before, write.change.after, write.by.seen if write.by is not None else None
     if before is None or after is None or seen is None or _touched(before) == _touched(after):
         return
@@ -195,7 +198,10 @@ def only_waiting_gangs_are_touched(world: World, write: Write) -> Iterator[str]:
             and version == int(pod["metadata"]["resourceVersion"])
         ):
             yield f"{pod['metadata']['name']} has a node"
-    if write.by is None or write.by.held:  # Held: another may have touched it since.
+    heard = write.by and write.by.feeds[CHILDREN[-1].resource.plural].cache.version(
+        f"{NAMESPACE}/{before['metadata']['name']}"
+    )
+    if heard != before["metadata"]["resourceVersion"]:
         return
     last, now = _touched(before), _touched(after)
     if last is not None and now is not None and not world.clock.off and now < last + TOUCHED_AT_MOST_EVERY:

@@ -12,6 +12,7 @@ from mxnet_operator.local.apiserver.store import timestamp
 
 NODE_NAMES = ("node-0", "node-1")
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 DISRUPTIONS = {"preempt": "PreemptionByScheduler", "taint": "DeletionByTaintManager", "drain": "EvictionByEvictionAPI"}
 
 
@@ -28,11 +29,14 @@ class Kubelet:
             self._join(name)
 
     def up(self, node: str) -> None:
-        """The node talks again, as if nothing had been; its pods go on."""
+        """The node talks again, as if nothing had been; its pods go on, and those deleted meanwhile end."""
         if node in self.down:
-            self.remove_node(node)
             self.down.remove(node)
-            self._join(node)
+            if self._api.node(node) is None:
+                self._join(node)
+            else:
+                self._set_node(node, {"spec": {"taints": None}})
+                self._set_node(node, {"status": READY}, "status")
 
     def lose(self, node: str) -> None:
         """The node stops talking, and after a while everybody knows."""
@@ -148,9 +152,12 @@ class Kubelet:
             self._patch(pod, conditions=[waiting])
 
     def disrupt(self, name: str, how: str) -> None:
-        """The scheduler, the taint manager or a drain takes the pod away: a condition, then a deletion."""
-        pod = self._running(name)
-        if pod is not None and "deletionTimestamp" not in pod["metadata"]:
+        """The scheduler, the taint manager or a drain takes the pod away: a condition, then a deletion.
+
+        A pod on a lost node stays until that talks again, or is known to be off.
+        """
+        pod = self._api.pod(name)
+        if pod is not None and _is_running(pod) and "deletionTimestamp" not in pod["metadata"]:
             self._patch(pod, conditions=self._disrupted(pod, DISRUPTIONS[how]))
             self._end(pod, "disruption")
             self._api.delete(PODS, name)
@@ -182,8 +189,7 @@ class Kubelet:
         return node is not None
 
     def _join(self, node: str) -> None:
-        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {}, "status": ready}
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {}, "status": READY}
         self._api.store.create(NODES, "", body)
 
     def _set_node(self, node: str, change: Object, part: str = "") -> None:
@@ -191,8 +197,7 @@ class Kubelet:
 
     def runs(self, pod: Object) -> bool:
         """Whether its mxnet container runs, and somebody would hear of its end."""
-        is_running = pod["status"]["phase"] == "Running" and exit_code(pod) is None
-        return is_running and pod["spec"]["nodeName"] not in self.down
+        return _is_running(pod) and pod["spec"]["nodeName"] not in self.down
 
     def _running(self, name: str) -> Object | None:
         pod = self._api.pod(name)
@@ -225,6 +230,10 @@ class Kubelet:
 
     def _time(self) -> str:
         return timestamp(self._api.store.clock())
+
+
+def _is_running(pod: Object) -> bool:
+    return pod["status"]["phase"] == "Running" and exit_code(pod) is None
 
 
 def exit_code(pod: Object) -> int | None:
