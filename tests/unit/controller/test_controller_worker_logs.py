@@ -460,7 +460,8 @@ async def test_a_poor_trial_ends_once_as_succeeded_before_its_pods_are_deleted_a
             "type": "Succeeded",
             "status": "True",
             "reason": "EarlyStopped",
-            "message": "MXJob digits was stopped early: validation_accuracy is 0.31 in epoch 3 (earlyStopping: below 0.5).",
+            "message": "MXJob digits was stopped early: validation_accuracy is 0.31 in epoch 3"
+            " (earlyStopping: below 0.5).",
             "lastUpdateTime": "",
             "lastTransitionTime": "",
         }
@@ -492,7 +493,7 @@ def rule(**bounds):
 
 
 def ended_early(job, view, *pods):
-    """The bound that the plan ends a running job for, by what was read of it; None where it goes on or ends otherwise."""
+    """The bound for which the plan ends a running job, by what was read; None where it goes on or ends otherwise."""
     job = job.condition(conditions.RUNNING).obj()
     pods = pods or [make_pod(job, "Worker", index).running() for index in range(2)]
     observed = replace(observe(job, *pods), pods_listed="owned").with_fact(view)
