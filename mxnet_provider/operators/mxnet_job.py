@@ -58,7 +58,7 @@ class MXNetJobOperator(FinalManifestMixin):
     among the rendered templates, as `mxjob`, once the task is deferred or its try has ended.
 
     The task returns JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339), `duration_s`,
-    `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`, `exit_code`, `outcome`:
+    `message`, `restarts`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`, `exit_code`, `outcome`:
     `unfinished`, `succeeded`, `failed` or `stopped`; empty with `cleanPodPolicy: All`), `result` (what worker 0 wrote
     to its `/dev/termination-log`, parsed if it is JSON), `training` (the job's `status.training`) and `files` (the
     volumes that outlive the pods, such as `claim models at /models`).

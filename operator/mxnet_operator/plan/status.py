@@ -77,7 +77,7 @@ def succeeded_status(state: JobState, reports: Iterable[Report], end: Success) -
         replica_type: ReplicaStatus(succeeded=count.succeeded + count.active, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _ended(state, status, conditions.SUCCEEDED, message, counts, end.reason)
+    return _ended(state, status, conditions.SUCCEEDED, message, counts, why=end.reason)
 
 
 def failed_status(state: JobState, reports: Iterable[Report], failure: Failure) -> MXJobStatus:
@@ -141,6 +141,7 @@ def _ended(
     condition_type: str,
     message: str,
     counts: dict[str, ReplicaStatus],
+    *,
     why: str = "",
 ) -> MXJobStatus:
     now = state.now

@@ -130,8 +130,8 @@ class LogReader(JobReader):
         if rule is None:
             return LogView(status)
         judged = training.newest(rule.metric)
-        if judged is None and (others := training.reported(rule.start_epoch)):
-            words = f"earlyStopping waits for {rule.metric}, but epochs report {', '.join(others)}."
+        if judged is None and (figures := training.reported(rule.start_epoch)):
+            words = f"earlyStopping waits for {rule.metric}, but epochs report {', '.join(figures)}."
             status = msgspec.structs.replace(status, warnings=(*status.warnings, words))
         return LogView(status, judged)
 
