@@ -58,10 +58,10 @@ class MXNetJobOperator(FinalManifestMixin):
     among the rendered templates, as `mxjob`, once the task is deferred or its try has ended.
 
     The task returns JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339), `duration_s`,
-    `message`, `restarts`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`, `exit_code`, `outcome`:
-    `unfinished`, `succeeded`, `failed` or `stopped`; empty with `cleanPodPolicy: All`), `result` (what worker 0 wrote
-    to its `/dev/termination-log`, parsed if it is JSON), `training` (the job's `status.training`) and `files` (the
-    volumes that outlive the pods, such as `claim models at /models`).
+    `message`, `restarts`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
+    `exit_code`, `outcome`: `unfinished`, `succeeded`, `failed` or `stopped`; empty with `cleanPodPolicy: All`),
+    `result` (what worker 0 wrote to its `/dev/termination-log`, parsed if it is JSON), `training` (the job's
+    `status.training`) and `files` (the volumes that outlive the pods, such as `claim models at /models`).
     XComs from the job's creation on: `job_name`, `job_namespace`, `job_uid`, `job_url`. XCom `metrics` at its end:
     `{"Validation-accuracy": [[3, 0.98]]}` of a line `Epoch[3] Validation-accuracy=0.98` of the first of `log_replicas`.
     Gauges: `mxnet_job.validation_accuracy`, `epoch`, `progress_percentage`, `estimated_remaining_seconds`,
