@@ -25,6 +25,7 @@ from mxnet_operator.integrations.worker_logs import (
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.plan import plan
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import where
 from mxnet_operator.readers.worker_logs import stall_text
 
@@ -525,9 +526,7 @@ READ = {
     "the epoch has ended": ("Epoch[3] Validation-accuracy=0.4", (3, 0.4), ()),
     "its figure comes later": ("Epoch[2] Validation-accuracy=0.1\nEpoch[3] Train-accuracy=0.4", (2, 0.1), ()),
     "the next has begun": ("Epoch[3] Validation-accuracy=0.4\nEpoch[4] Batch [20] Speed: 9 samples/sec", (3, 0.4), ()),
-    "within an epoch": ("Epoch[4] Batch [20] Speed: 9 samples/sec accuracy=0.1", None, ()),
     "NaN": ("Epoch[3] Validation-accuracy=nan", "nan", ()),
-    "iterations are no epochs": ("Iteration 900: validation accuracy=0.1", None, ()),
     "another name": (
         "Epoch[3] Validation-top5=0.4\nEpoch[3] Time cost=2\nEpoch[4] Train-top5=0.5",
         None,
@@ -547,3 +546,17 @@ async def test_the_newest_epoch_that_has_ended_is_judged_and_a_name_that_no_epoc
     await looker.look(after=LOOK_EVERY)
     found = looker.judged if looker.judged is None or looker.judged[1] == looker.judged[1] else "nan"
     assert (found, looker.training.warnings[-1:] if judged is None else ()) == (judged, warnings)
+
+
+@pytest.mark.parametrize(
+    ("line", "metric", "newest"),
+    [
+        ("Epoch[{}] Batch [20]\tSpeed: 9.0 samples/sec\taccuracy=0.4", "train_accuracy", (3, 0.4)),
+        ("Iteration {}, loss 0.4", "loss", None),
+    ],
+)
+def test_an_epoch_that_has_not_ended_and_an_iteration_are_not_judged(line, metric, newest):
+    log = TrainingLog()
+    for number in (3, 4):
+        assert log.take(line.format(number))
+    assert log.newest(metric) == newest
