@@ -5,9 +5,9 @@ can refer to. `argo/templates/cluster` makes ClusterWorkflowTemplates of them.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
-from hera.workflows import DAG, Parameter, Suspend, WorkflowTemplate
+from hera.workflows import DAG, Parameter, Workflow, WorkflowTemplate
 from hera.workflows.models import LabelValueFrom, WorkflowMetadata
 
 from mxnet_argo.catalog_values import (
@@ -22,7 +22,7 @@ from mxnet_argo.cleanup import KEEP_FAILED, delete_jobs_on_exit
 from mxnet_argo.inputs import as_argument, as_input, parameters
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.manifest_input import AS_JSON
-from mxnet_argo.pipelines import sweep_templates, tune_then_train
+from mxnet_argo.pipelines import sweep, tune_then_train
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
 from mxnet_argo.values import Value, data, integer, text
@@ -187,9 +187,7 @@ def tune(name: str = "tune") -> MXJobStep:
     )
 
 
-def _workflow(
-    name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep | MXJobRunner | DAG | Suspend
-) -> WorkflowTemplate:
+def _workflow(name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: Any) -> WorkflowTemplate:
     inputs = parameters(entrypoint.inputs).values()
     shown = [str(each.name) for each in inputs if each.name in _SHOWN]
     workflow = WorkflowTemplate(
@@ -231,8 +229,9 @@ def mxjob_manifest() -> WorkflowTemplate:
 def mxjob_sweep() -> WorkflowTemplate:
     """Build a training for each trial, whose settings are JSON in the variable TRIAL; the best by a number wins."""
     step = train(variable=Parameter(name="trial", description="the trial's settings"))
-    entrypoint, trials, outcome = sweep_templates("sweep", step, by="accuracy", trial_inputs="trial")
-    return _workflow("mxjob-sweep", entrypoint, step, trials, outcome)
+    with Workflow(name="templates") as made:
+        entrypoint = sweep("sweep", step, by="accuracy", trial_inputs="trial")
+    return _workflow("mxjob-sweep", entrypoint, step, *(each for each in made.templates if each is not entrypoint))
 
 
 def mxjob_tune_then_train() -> WorkflowTemplate:

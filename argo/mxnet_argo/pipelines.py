@@ -53,21 +53,6 @@ def sweep(
         ValueError: a trial's input is not one of the step's, the step has an input of the name of one of the sweep's,
             or the direction is neither.
     """
-    return sweep_templates(name, step, by=by, trial_inputs=trial_inputs, parallelism=parallelism, direction=direction)[
-        0
-    ]
-
-
-def sweep_templates(
-    name: str,
-    step: MXJobStep | MXJobRunner,
-    *,
-    by: str,
-    trial_inputs: Sequence[str] | str,
-    parallelism: int = 4,
-    direction: Direction = "maximize",
-) -> tuple[DAG, DAG, Suspend]:
-    """Build the templates of `sweep`: its DAG, that of the trials, and the one that fails where none is the best."""
     inputs = parameters(step.inputs)
     keys = () if isinstance(trial_inputs, str) else tuple(trial_inputs)
     items = {trial_inputs: "{{item}}"} if isinstance(trial_inputs, str) else {k: f"{{{{item.{k}}}}}" for k in keys}
@@ -122,7 +107,7 @@ def sweep_templates(
             name=TRIALS, template=trials.name, arguments={str(each.name): _given(str(each.name)) for each in own}
         )
         all_of_them >> Task(name=_OUTCOME, template=outcome.name, arguments={_OUTCOME: f"{found}{_OUTCOME}}}}}"})
-    return dag, trials, outcome
+    return dag
 
 
 def check_trials(given: str) -> None:

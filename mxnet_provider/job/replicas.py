@@ -73,7 +73,7 @@ def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: Collection[int]) 
 def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
     """Return what a replica wrote to its termination message."""
     for pod in pods:
-        if label_of(pod) == result_of:
+        if label_of(pod) == result_of and outcome_of(pod) != "stopped":  # else its message is the end of its log
             text = (container_state(pod).get("terminated") or {}).get("message")
             if text:
                 return str(text)

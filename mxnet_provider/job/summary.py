@@ -32,6 +32,7 @@ def summary(
         "completed_at": completed,
         "duration_s": seconds_between(started, completed),
         "message": terminal_message(job),
+        "restarts": status.get("restarts") or 0,
         "replicas": replicas.summary(pods),
         "result": _result(status.get("result"), pods, result_of),
         "training": status.get("training"),

@@ -68,14 +68,10 @@ class MXNetSweep(TaskGroup):
         defaults = {**self.dag.default_args, **self.default_args, **(job.get("default_args") or {})}
         aside = DAG("checked", schedule=None)
         make = partial(operator_class, dag=aside, task_group=aside.task_group, default_args=defaults)
-        if found := list(_mistakes(trials, job, make)):
+        if found := [*_mistakes(trials, job, make), *_without_result({**defaults, **job})]:
             raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
-        shared = {name: value for name, value in {**defaults, **job}.items() if not _is_given_by_all(trials, name)}
-        if found := list(_without_result("", shared)):
-            raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
-        checked = trials.map(_returning) if isinstance(trials, XComArg) else trials
         with self:
-            trial = operator_class.partial(task_id="trial", **job).expand_kwargs(checked)
+            trial = operator_class.partial(task_id="trial", **job).expand_kwargs(trials)
             best = MXNetBestTrialOperator(
                 task_id="best",
                 trial_task_id=trial.task_id,
@@ -179,7 +175,6 @@ def _mistakes(trials: Any, job: Mapping[str, Any], make: Callable[..., object]) 
         for name in sorted(given & set(job) - _OF_EVERY_OPERATOR):
             yield f"{where}.{name}: is given for all trials, too: leave it out of one of them"
         yield from _refused(f"{where}: ", f"-{index}", {**job, **trial}, make)
-        yield from _without_result(f"{where}.", trial)
 
 
 def _refused(where: str, suffix: str, arguments: Mapping[str, Any], make: Callable[..., object]) -> Iterator[str]:
@@ -195,27 +190,11 @@ def _refused(where: str, suffix: str, arguments: Mapping[str, Any], make: Callab
         yield where + " ".join(str(e).split())
 
 
-def _without_result(where: str, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each argument that keeps a trial from returning what it is compared by."""
+def _without_result(shared: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each argument that keeps trials from returning what they are compared by."""
     for name in _FOR_A_RESULT:
-        if name in given and not is_rendered_later(given[name]) and not given[name]:
-            yield f"{where}{name}: must not be {given[name]!r}: trials are compared by what they return"
-
-
-def _is_given_by_all(trials: Any, name: str) -> bool:
-    """Whether each trial that is known where the DAG is parsed has an argument of its own: no default reaches it."""
-    return not isinstance(trials, XComArg) and bool(trials) and all(name in trial for trial in trials)
-
-
-def _returning(trial: Any) -> Any:
-    """Return a trial that came from a task, in the worker that is about to run it.
-
-    Raises:
-        MXNetSweepError: it would return nothing to compare.
-    """
-    if isinstance(trial, Mapping) and (found := list(_without_result("", trial))):
-        raise MXNetSweepError("\n".join(f"The trial {each}" for each in found))
-    return trial
+        if name in shared and not is_rendered_later(shared[name]) and not shared[name]:
+            yield f"{name}: must not be {shared[name]!r}: trials are compared by what they return"
 
 
 def _named(cls: type) -> list[str]:

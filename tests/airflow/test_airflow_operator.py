@@ -87,9 +87,8 @@ def test_a_job_that_succeeds_returns_what_it_came_to(world):
     task = world.start(world.operator(manifest=MANIFEST))
     job = world.job_of(task)
     world.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 0.99}))
-    world.write_status(
-        job, "Succeeded", "MXJob digits is successfully completed.", completionTime="2026-11-21T12:00:09Z"
-    )
+    message, ended = "MXJob digits is successfully completed.", "2026-11-21T12:00:09Z"
+    world.write_status(job, "Succeeded", message, completionTime=ended, restarts=2)
     name = job["metadata"]["name"]
     assert task.result() == {
         "name": name,
@@ -100,6 +99,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(world):
         "completed_at": "2026-11-21T12:00:09Z",
         "duration_s": 9.0,
         "message": "MXJob digits is successfully completed.",
+        "restarts": 2,
         "replicas": [
             {
                 "pod": f"{name}-worker-0",

@@ -69,6 +69,7 @@ _NEWEST_KUBERNETES = Module("kubernetes", 8, _stamps(_VERSIONS[_NEWEST]))
 KUBERNETES = _NEWEST_KUBERNETES if _MINOR == _NEWEST else Module(f"kubernetes-{_MINOR}", 8, _stamps(VERSION))
 KWOK = Module("kwok", 2)
 COREDNS = Module("coredns", 1)
+KATIB = Module("katib", 1)
 _PEER = "github.com/kubeflow/training-operator"
 TRAINING_OPERATOR = Module("training-operator", 1, completed=(_PEER, "pkg/cert/cert.go", "pkg/cert/limit.go"))
 _ARGO = "github.com/argoproj/argo-workflows/v3"
@@ -107,6 +108,7 @@ PACKAGES = {
     "coredns": (COREDNS, "mxnet-operator.test/coredns"),
     "controller-gen": (VOLCANO, "sigs.k8s.io/controller-tools/cmd/controller-gen"),
     "helm": (HELM, f"{_HELM}/cmd/helm"),
+    "katib-conditions": (KATIB, "mxnet-operator.test/katib"),
     "scheduler-plugins": (SCHEDULER_PLUGINS, "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
 }
 """In the order in which they are built: what most tests need comes first."""

@@ -191,5 +191,10 @@ RULES: tuple[Rule, ...] = (
     ),
     *counts_of_map("mxReplicaSpecs"),
     main_container(*_MAP, "*", "template", "spec"),
+    Rule(
+        at=("spec", "runPolicy", "earlyStopping"),
+        message="needs below, above or both",
+        holds=lambda bounds: "below" in bounds or "above" in bounds,
+    ),
 )
 """Rules of v1; `api/formats` adds those of the older formats, and those for updates."""

@@ -136,6 +136,19 @@ class Resume(ApiStruct, frozen=True, kw_only=True):
     ] = None
 
 
+class EarlyStopping(ApiStruct, frozen=True, kw_only=True):
+    """EarlyStopping ends a job as Succeeded once a metric of its training is beyond a bound. Not in 1.8.1."""
+
+    metric: Annotated[
+        str, Meta(max_length=64, description="metric is a name in status.training.metrics: validation_accuracy.")
+    ]
+    start_epoch: Annotated[
+        Int32, Meta(description="startEpoch is the first epoch whose value counts, as the script numbers it.")
+    ]
+    below: Annotated[float | None, Meta(description="below is the bound under which a value ends the job.")] = None
+    above: Annotated[float | None, Meta(description="above is the bound over which a value ends the job.")] = None
+
+
 class RunPolicy(ApiStruct, frozen=True, kw_only=True):
     """RunPolicy describes how the job as a whole runs, is retried, ends and is cleaned up."""
 
@@ -212,6 +225,7 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
         ),
     ] = None
     resume: Resume | None = None
+    early_stopping: EarlyStopping | None = None
     min_workers: Annotated[
         Annotated[int, Meta(ge=1, extra_json_schema=_INT32)] | None,
         Meta(

@@ -21,14 +21,12 @@ _BYTES_OF_A_LINE: Final = 1 << 10
 T = TypeVar("T")
 
 
-async def read_each(
-    workers: Iterable[str], read: Callable[[str], Awaitable[T]], *, seconds: float = READ_SECONDS
-) -> dict[str, T]:
-    """Read something of each worker at the same time, for so many seconds each; what can't be read is left out."""
+async def read_each(workers: Iterable[str], read: Callable[[str], Awaitable[T]]) -> dict[str, T]:
+    """Read something of each worker at the same time; what can't be read is left out."""
 
     async def one(worker: str) -> tuple[T] | None:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(READ_SECONDS):
                 return (await read(worker),)
         except (KubeError, TimeoutError):
             return None

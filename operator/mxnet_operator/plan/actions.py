@@ -238,7 +238,12 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Success(msgspec.Struct, frozen=True):
-    """End of a job whose deciding replicas are done."""
+    """End of a job whose deciding replicas are done, or that an integration ends: then it says why."""
+
+    reason: str = ""
+    message: str = ""
+    training: TrainingStatus | None = None
+    """What the logs say of the training, where the job ends because of it."""
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -126,7 +126,7 @@ def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effe
     elif isinstance(end, Failure):
         status = failed_status(state, folded.reports, end)
     else:
-        status = succeeded_status(state, folded.reports)
+        status = succeeded_status(state, folded.reports, end)
     newest = status.conditions[-1]
     event_type: Literal["Normal", "Warning"] = "Normal" if isinstance(end, Success) else "Warning"
     event = Event(event_type, newest.reason, newest.message)
@@ -181,11 +181,11 @@ def _children(state: JobState) -> Effects:
     return Effects(actions=(*outdated_children(job, observed, rules), *missing_children(job, observed, rules)))
 
 
-def _teardowns(state: JobState) -> Answer:
-    """Tear down an attempt of which nothing has failed, where an integration asks for that."""
+def _ends(state: JobState) -> Answer:
+    """End an attempt of which nothing has failed, where an integration asks for that."""
     folded = Effects()
     for each in state.integrations:
-        answer = each.teardown(state)
+        answer = each.end(state)
         if not isinstance(answer, Effects):
             return answer
         folded += answer
@@ -226,7 +226,7 @@ POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
     suspension,
     _restarts,
     fewer_workers,
-    _teardowns,
+    _ends,
     deadlines,
     noticed,
     terminating_pods,

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Reads, Teardown
+from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Reads, Success, Teardown
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.state import Admission, JobState
 
@@ -44,8 +44,8 @@ class IntegrationPolicy:
         """Return the effects for a job that waits or is suspended."""
         return Effects()
 
-    def teardown(self, state: JobState) -> Teardown | Reads | Effects:
-        """Tear down an attempt of which nothing has failed."""
+    def end(self, state: JobState) -> Success | Teardown | Reads | Effects:
+        """End an attempt of which nothing has failed, or the whole job."""
         return Effects()
 
     def notices(self, state: JobState) -> Iterator[Event]:

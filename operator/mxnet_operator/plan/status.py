@@ -13,7 +13,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.job_url import job_url
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus, TrainingStatus
-from mxnet_operator.plan.actions import Effects, Failure, Report
+from mxnet_operator.plan.actions import Effects, Failure, Report, Success
 from mxnet_operator.plan.failures import as_resumed
 from mxnet_operator.plan.replicas import (
     Replica,
@@ -67,17 +67,17 @@ def running_status(state: JobState, reports: Iterable[Report], training: Trainin
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 
-def succeeded_status(state: JobState, reports: Iterable[Report]) -> MXJobStatus:
+def succeeded_status(state: JobState, reports: Iterable[Report], end: Success) -> MXJobStatus:
     """Return the last status of a job that succeeded; pods that still run count as succeeded, as in 1.8.1."""
-    message = f"{names.KIND} {state.job.metadata.name} is successfully completed."
+    message = end.message or f"{names.KIND} {state.job.metadata.name} is successfully completed."
     if words := stopped_words(state.job, state.replicas, state.now):
         message = f"{message} {words[0].upper()}{words[1:]}"
-    status = running_status(state, reports)
+    status = running_status(state, reports, end.training)
     counts = {
         replica_type: ReplicaStatus(succeeded=count.succeeded + count.active, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _ended(state, status, conditions.SUCCEEDED, message, counts)
+    return _ended(state, status, conditions.SUCCEEDED, message, counts, why=end.reason)
 
 
 def failed_status(state: JobState, reports: Iterable[Report], failure: Failure) -> MXJobStatus:
@@ -136,11 +136,17 @@ def _counts(status: MXJobStatus) -> tuple[Any, ...]:
 
 
 def _ended(
-    state: JobState, status: MXJobStatus, condition_type: str, message: str, counts: dict[str, ReplicaStatus]
+    state: JobState,
+    status: MXJobStatus,
+    condition_type: str,
+    message: str,
+    counts: dict[str, ReplicaStatus],
+    *,
+    why: str = "",
 ) -> MXJobStatus:
     now = state.now
     current = conditions.set_condition(
-        status.conditions, condition_type, conditions.reason(condition_type), message, now
+        status.conditions, condition_type, why or conditions.reason(condition_type), message, now
     )
     current = conditions.with_lasting_transitions(state.job.status.conditions, current)
     return msgspec.structs.replace(

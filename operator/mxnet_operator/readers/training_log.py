@@ -308,6 +308,19 @@ class TrainingLog:
             for name in course.names()
         }
 
+    def newest(self, metric: str) -> tuple[int, float] | None:
+        """Return the newest epoch that has ended with a metric, by its name in `status`, and the metric's value."""
+        is_over = self.last is not None and self.last.unit == EPOCH and self.last.batch is None
+        values = next((values for name, values in self.courses().items() if _key(name) == metric), {})
+        ended = [each for each in values.items() if is_over or each[0] != self.position]
+        return ended[-1] if ended and self.unit == EPOCH else None
+
+    def reported(self, first: int) -> list[str]:
+        """Return the names in `status` of the figures of whole epochs, from an epoch on and before the newest one."""
+        course = self._courses.get(EPOCH, _Course())
+        ended = (each for number, each in course.whole.items() if first <= number < (course.last or 0))
+        return list(dict.fromkeys(_key(name) for figures in ended for name in figures if name != TIME_COST))
+
     def samples_per_second(self, epoch: int) -> float | None:
         """Return the speed of an epoch, the mean over the Speedometer's lines of it."""
         return self._mean_speed(self._courses.get(EPOCH), epoch)

@@ -145,15 +145,20 @@ def test_one_mistake_has_one_message_with_the_path_and_what_is_expected(manifest
 @pytest.mark.parametrize(
     ("manifest", "expected"),
     [
-        (make_mxjob().worker(1).replicas("worker", 1).manifest(), "a type is given twice, in different case"),
-        (make_mxjob().worker(0).manifest(), "at least one replica is needed"),
+        (
+            make_mxjob().worker(1).replicas("worker", 1).manifest(),
+            "spec.mxReplicaSpecs: Invalid value: a type is given twice, in different case",
+        ),
+        (make_mxjob().worker(0).manifest(), "spec.mxReplicaSpecs: Invalid value: at least one replica is needed"),
+        (
+            make_mxjob().worker(1).run_policy(earlyStopping={"metric": "loss", "startEpoch": 0}).manifest(),
+            "spec.runPolicy.earlyStopping: Invalid value: needs below, above or both",
+        ),
     ],
 )
 def test_a_rare_mistake_is_told_by_validate_and_the_controller_alone(manifest: Any, expected: str) -> None:
     assert messages(manifest) == []
-    assert [error.message for error in job_formats.errors(manifest)] == [
-        f"spec.mxReplicaSpecs: Invalid value: {expected}"
-    ]
+    assert [error.message for error in job_formats.errors(manifest)] == [expected]
 
 
 @pytest.mark.parametrize("mode", ["mxtune", "Banana", "train"])

@@ -55,7 +55,6 @@ from mxnet_argo import (
 )
 from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import parameters
-from mxnet_argo.pipelines import sweep_templates
 from mxnet_argo.refusals import check_condition
 from mxnet_argo.values import Value
 from mxnet_operator.api.job_formats import to_v1
@@ -799,7 +798,9 @@ class TestWorkflows:
         spec = MXJobSpec(image="a", command=COMMAND, env={"LR": text("lr")})
         fields: dict[str, Any] = {"name": "train", "inputs": [Parameter(name="lr")], "spec": spec}
         trial = kind(**fields, **({"image": "i"} if kind is MXJobRunner else {}))
-        _, trials, _ = sweep_templates("search", trial, by="loss", trial_inputs=["lr"], parallelism=2)
+        with Workflow(name="w") as workflow:
+            sweep("search", trial, by="loss", trial_inputs=["lr"], parallelism=2)
+        (trials,) = (each for each in workflow.templates if isinstance(each, DAG) and each.name == "search-trials")
         (task,) = trials.tasks
         assert isinstance(task, Task)
         assert task.arguments == {"lr": "{{item.lr}}"}

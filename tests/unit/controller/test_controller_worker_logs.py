@@ -25,6 +25,7 @@ from mxnet_operator.integrations.worker_logs import (
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.plan import plan
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import where
 from mxnet_operator.readers.worker_logs import stall_text
 
@@ -194,7 +195,7 @@ class Looker:
     """Looks at a running job of two workers at the times that a test says."""
 
     def __init__(self, integration=None):
-        self.server, self.now = Server(), 1000.0
+        self.server, self.now, self.rules = Server(), 1000.0, {}
         around = ReaderContext(client=self.server, record=None, clock=lambda: self.now)
         self.reader = (integration or WorkerLogs()).reader(around)
 
@@ -211,7 +212,7 @@ class Looker:
     ):
         """Return what is known of a job after so many seconds; None where nothing new is."""
         self.now += after
-        job = make_mxjob(name).scheduler().worker(2, command=command).condition(state).obj()
+        job = make_mxjob(name).scheduler().worker(2, command=command).run_policy(**self.rules).condition(state).obj()
         workers = [make_pod(job, "Worker", index) for index in range(2)]
         pods = [pod.succeeded() if index in done else pod.running() for index, pod in enumerate(workers)]
         pods = [pod.deleting() if index in deleting else pod for index, pod in enumerate(pods)]
@@ -223,6 +224,7 @@ class Looker:
         self.again = await self.reader.after(job)
         found = observed.fact(LogView)
         self.training = found.training if found else None
+        self.judged = found.judged if found else None
         self.progress = where(self.training) if self.training else None
         return None if found is None else stall_text(found.training.stalled if found.training else ())
 
@@ -435,3 +437,119 @@ async def test_a_deleted_job_is_forgotten(looker):
     looker.reader.forget("default/digits")
     assert await looker.look(after=LOOK_EVERY) is None
     assert looker.server.read == []
+
+
+EARLY = {"metric": "validation_accuracy", "startEpoch": 3, "below": 0.5}
+
+
+async def test_a_poor_trial_ends_once_as_succeeded_before_its_pods_are_deleted_and_is_not_retried(tmp_path):
+    poor = ("Epoch[2] Validation-accuracy=0.1", "Epoch[3] Validation-accuracy=0.31", "Epoch[3] Time cost=20")
+    async with world(tmp_path, start=False, log_source=ScriptedLogs(*poor)) as w:
+        await w.start(integrations=[WorkerLogs(look_every=0.05)])
+        rules = {"earlyStopping": EARLY, "backoffLimit": 3, "cleanPodPolicy": "Running"}
+        await w.submit(submitted(make_mxjob("digits").scheduler().worker(2).restart("OnFailure").run_policy(**rules)))
+        await begin(w, list(await w.pods(3)))
+        job = await w.state("digits", "Succeeded")
+        assert job["status"]["conditions"][-1] | {"lastUpdateTime": "", "lastTransitionTime": ""} == {
+            "type": "Succeeded",
+            "status": "True",
+            "reason": "EarlyStopped",
+            "message": "MXJob digits was stopped early: validation_accuracy is 0.31 in epoch 3"
+            " (earlyStopping: below 0.5).",
+            "lastUpdateTime": "",
+            "lastTransitionTime": "",
+        }
+        assert (job["status"]["training"]["epoch"], job["status"].get("result")) == (3, None)
+        assert (await w.event("EarlyStopped"))["type"] == "Normal"
+        await w.eventually(PODS, lambda pods: all("deletionTimestamp" in pod["metadata"] for pod in pods.values()))
+        job = (await w.api.get(f"{JOBS}/digits")).ok()
+        assert job["status"].get("restarts", 0) == 0
+
+
+BOUNDS = {
+    "below": ({"below": 0.5}, 0.49, "below 0.5"),
+    "at the bound": ({"below": 0.5, "above": 0.5}, 0.5, None),
+    "above": ({"above": 0.5}, 0.51, "above 0.5"),
+    "not above": ({"above": 0.5}, 0.1, None),
+    "NaN is beyond a lower bound": ({"below": 0.5}, float("nan"), "below 0.5"),
+    "NaN is beyond an upper bound": ({"above": 0.5}, float("nan"), "above 0.5"),
+    "zero is a bound": ({"below": 0}, -1.0, "below 0"),
+}
+
+
+@pytest.mark.parametrize(("bounds", "value", "words"), BOUNDS.values(), ids=BOUNDS)
+def test_a_value_ends_a_trial_beyond_a_bound_of_its_rule(bounds, value, words):
+    assert ended_early(rule(**bounds), LogView(EPOCH_3, (3, value))) == words
+
+
+def rule(**bounds):
+    return make_mxjob("digits").worker(2).run_policy(earlyStopping={"metric": "a", "startEpoch": 3, **bounds})
+
+
+def ended_early(job, view, *pods):
+    """The bound for which the plan ends a running job, by what was read; None where it goes on or ends otherwise."""
+    job = job.condition(conditions.RUNNING).obj()
+    pods = pods or [make_pod(job, "Worker", index).running() for index in range(2)]
+    observed = replace(observe(job, *pods), pods_listed="owned").with_fact(view)
+    found = plan(job, observed, NOW, integrations=(WorkerLogsPolicy(),))
+    newest = found.status.conditions[-1] if found.status else None
+    if newest is None or newest.reason != "EarlyStopped":
+        return None
+    assert not found.actions, "the end is stored first"
+    assert found.status.training == replace(
+        view.training, last_updated_time=NOW, progress_percentage=None, estimated_remaining_seconds=None
+    )
+    return newest.message.partition("earlyStopping: ")[2].rstrip(").")
+
+
+def test_a_trial_without_a_rule_or_a_value_and_one_that_fails_or_succeeds_end_otherwise():
+    poor, job = LogView(EPOCH_3, (3, 0.1)), rule(below=0.5)
+    made = job.obj()
+    running, other = make_pod(made, "Worker", 0), make_pod(made, "Worker", 1)
+    assert ended_early(job, poor, running.running(), other.running()) == "below 0.5"
+    assert ended_early(job, poor, running.running(), other.failed(1)) is None
+    assert ended_early(rule(below=0.5), poor, running.succeeded(), other.succeeded()) is None
+    assert ended_early(rule(below=0.5).run_policy(suspend=True), poor) is None
+    assert ended_early(rule(below=0.5), LogView(EPOCH_3)) is None
+    assert ended_early(rule(below=0.5), LogView(EPOCH_3, (2, 0.1))) is None
+    assert ended_early(make_mxjob("digits").worker(2), poor) is None
+
+
+READ = {
+    "the epoch has ended": ("Epoch[3] Validation-accuracy=0.4", (3, 0.4), ()),
+    "its figure comes later": ("Epoch[2] Validation-accuracy=0.1\nEpoch[3] Train-accuracy=0.4", (2, 0.1), ()),
+    "the next has begun": ("Epoch[3] Validation-accuracy=0.4\nEpoch[4] Batch [20] Speed: 9 samples/sec", (3, 0.4), ()),
+    "NaN": ("Epoch[3] Validation-accuracy=nan", "nan", ()),
+    "another name": (
+        "Epoch[3] Validation-top5=0.4\nEpoch[3] Time cost=2\nEpoch[4] Train-top5=0.5",
+        None,
+        ("earlyStopping waits for validation_accuracy, but epochs report validation_top5.",),
+    ),
+    "not yet": ("Epoch[3] Train-top5=0.4", None, ()),
+}
+
+
+@pytest.mark.parametrize(("lines", "judged", "warnings"), READ.values(), ids=READ)
+async def test_the_newest_epoch_that_has_ended_is_judged_and_a_name_that_no_epoch_has_is_a_warning(
+    looker, lines, judged, warnings
+):
+    looker.rules = {"earlyStopping": EARLY}
+    looker.server.lines["digits-worker-0"] = lines
+    await looker.look()
+    await looker.look(after=LOOK_EVERY)
+    found = looker.judged if looker.judged is None or looker.judged[1] == looker.judged[1] else "nan"
+    assert (found, looker.training.warnings[-1:] if judged is None else ()) == (judged, warnings)
+
+
+@pytest.mark.parametrize(
+    ("line", "metric", "newest"),
+    [
+        ("Epoch[{}] Batch [20]\tSpeed: 9.0 samples/sec\taccuracy=0.4", "train_accuracy", (3, 0.4)),
+        ("Iteration {}, loss 0.4", "loss", None),
+    ],
+)
+def test_an_epoch_that_has_not_ended_and_an_iteration_are_not_judged(line, metric, newest):
+    log = TrainingLog()
+    for number in (3, 4):
+        assert log.take(line.format(number))
+    assert log.newest(metric) == newest

@@ -89,6 +89,12 @@ def test_the_result_is_what_worker_0_said_last(message, result):
     assert replicas.result_text(pods) == result
 
 
+def test_the_end_of_a_stopped_workers_log_is_no_result():
+    stopped = pod("worker", 0, ended(143, "Epoch[3] Validation-accuracy=0.31"), phase="Failed")
+    stopped["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:09Z"
+    assert replicas.result_text([stopped]) == ""
+
+
 def test_without_pods_there_is_no_result():
     assert not replicas.result_text([])
     assert replicas.summary([]) == []

@@ -79,10 +79,6 @@ def test_trials_may_come_from_a_task_and_the_best_goes_to_another():
         ({"task_id": "t"}, "sweep: task_id: is the group's own"),
         *[({name: value}, f"sweep: {name}: must not be {value}") for name, value in NO_RESULT],
         *[({"default_args": {name: value}}, f"sweep: {name}: must not be {value}") for name, value in NO_RESULT],
-        *[
-            ({"trials": [{}, {name: value}]}, rf"sweep: trials\[1\].{name}: must not be {value}")
-            for name, value in NO_RESULT[1:]
-        ],
     ],
 )
 def test_mistakes_are_told_where_the_dag_is_parsed(arguments, refusal):
@@ -100,38 +96,6 @@ def test_defaults_of_a_dag_or_a_group_that_leave_trials_without_a_result_are_tol
         with pytest.raises(ValueError, match=f"{name}: must not be {value}"):
             MXNetSweep("sweep", trials=TRIALS, metric="accuracy", image="i")
         MXNetSweep("overridden", trials=TRIALS, metric="accuracy", image="i", **{name: "termination_message"})
-
-
-@pytest.mark.parametrize(("name", "value"), NO_RESULT[1:])
-def test_a_default_that_every_trial_overrides_is_none(name, value):
-    """What is an argument of every operator, as `do_xcom_push` is, no trial can give."""
-    good = {"result_from": "termination_message", "wait_for_completion": True}[name]
-    with DAG("d", schedule=None, default_args={name: value}) as dag:
-        MXNetSweep("sweep", trials=[{"args": ["a"], name: good}, {name: good}], metric="accuracy", image="i")
-        with pytest.raises(ValueError, match=f"{name}: must not be {value}"):
-            MXNetSweep("half", trials=[{name: good}, {}], metric="accuracy", image="i")
-        with pytest.raises(ValueError, match=f"{name}: must not be {value}"):
-            MXNetSweep("none", trials=[], metric="accuracy", image="i")
-    trial = dag.get_task("sweep.trial")
-    assert getattr(trial.unmap({"args": ["a"], name: good}), name) == good
-
-
-@pytest.mark.parametrize(("name", "value"), NO_RESULT[1:])
-def test_a_trial_of_a_task_that_would_return_nothing_fails_before_its_job_is_made(name, value):
-    with DAG("d", schedule=None) as dag:
-
-        @task
-        def trials():
-            """Nothing is run here."""
-
-        MXNetSweep("sweep", trials=trials(), metric="accuracy", image="i")
-    json.dumps(DagSerialization.serialize_dag(dag))
-    given = dag.get_task("sweep.trial").expand_input.value
-    checked = given.callables[-1]
-    assert checked({"args": ["a"]}) == {"args": ["a"]}
-    assert checked(["no", "mapping"]) == ["no", "mapping"]
-    with pytest.raises(MXNetSweepError, match=f"{name}: must not be {value}"):
-        checked({"args": ["a"], name: value})
 
 
 class Results:

@@ -43,7 +43,7 @@ class GangPolicy(IntegrationPolicy):
             gang = GangState(of_job, None)
         return _unplaced(gang, state.replicas)
 
-    def teardown(self, state: JobState) -> Teardown | Reads | Effects:
+    def end(self, state: JobState) -> Teardown | Reads | Effects:
         """Tear down an incomplete gang that has waited long enough for the rest, which counts as no failure.
 
         A gang that holds nothing, has what it needs, or restarts pod by pod goes on.

@@ -126,7 +126,14 @@ class LogReader(JobReader):
             speeds = {worker: speed for worker, log in logs.items() if (speed := log.usual_speed()) is not None}
             training.slow_workers = slow_workers(speeds, {label(each): each.node_name for each in workers})
         look.number += 1
-        return LogView(training.status())
+        status, rule = training.status(), job.spec.run_policy.early_stopping
+        if rule is None:
+            return LogView(status)
+        judged = training.newest(rule.metric)
+        if judged is None and (figures := training.reported(rule.start_epoch)):
+            words = f"earlyStopping waits for {rule.metric}, but epochs report {', '.join(figures)}."
+            status = msgspec.structs.replace(status, warnings=(*status.warnings, words))
+        return LogView(status, judged)
 
 
 def workers_of(job: MXJob, observed: Observed) -> list[PodView]:

@@ -4,9 +4,9 @@ from typing import Final
 
 import msgspec
 
-from mxnet_operator.api import conditions
+from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import TrainingStatus
-from mxnet_operator.plan.actions import Effects
+from mxnet_operator.plan.actions import Effects, Success
 from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.readers.worker_logs import stall_text
@@ -19,10 +19,28 @@ class LogView(msgspec.Struct, frozen=True):
     """Observation by the last lines of workers' logs; None where no worker runs."""
 
     training: TrainingStatus | None = None
+    judged: tuple[int, float] | None = None
+    """Newest epoch that has ended with the metric of `earlyStopping`, and its value."""
 
 
 class WorkerLogsPolicy(IntegrationPolicy):
-    """Reports of training; nothing is ended because of one: `runPolicy` has fields for that."""
+    """Reports of training, and the end of a job whose `runPolicy.earlyStopping` asks for it."""
+
+    def end(self, state: JobState) -> Success | Effects:
+        """End a job whose metric is beyond a bound, or NaN; the status is stored with what was read."""
+        found, rule = state.observed.fact(LogView), state.job.spec.run_policy.early_stopping
+        if found is None or found.judged is None or rule is None or found.judged[0] < rule.start_epoch:
+            return Effects()
+        epoch, value = found.judged
+        below = rule.below is not None and not value >= rule.below
+        if not below and (rule.above is None or value <= rule.above):
+            return Effects()
+        message = (
+            f"{names.KIND} {state.job.metadata.name} was stopped early: {rule.metric} is {value:.6g} in epoch {epoch}"
+            f" (earlyStopping: {f'below {rule.below:g}' if below else f'above {rule.above:g}'})."
+        )
+        read = msgspec.structs.replace(found.training or TrainingStatus(), last_updated_time=state.now)
+        return Success(conditions.REASON_EARLY_STOPPED, message, read)
 
     def running(self, state: JobState) -> Effects:
         """Return the training and the condition of a job whose logs were read, and a Warning when a standstill begins.
