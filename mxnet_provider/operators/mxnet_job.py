@@ -54,7 +54,8 @@ class MXNetJobOperator(FinalManifestMixin):
 
     The task returns JSON:
 
-    - `name`, `namespace`, `uid`, `state`, `message`, `restarts`, `duration_s`, and `started_at`, `completed_at` in RFC 3339;
+    - `name`, `namespace`, `uid`, `state`, `message`, `restarts`, `duration_s`;
+    - `started_at` and `completed_at` in RFC 3339;
     - `result`: what worker 0 wrote to its `/dev/termination-log`, parsed if it is JSON;
     - `replicas`: a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`, `exit_code`, `outcome`
       (`unfinished`, `succeeded`, `failed` or `stopped`), empty with `cleanPodPolicy: All`;
