@@ -100,6 +100,19 @@ RUN = {
     "range(3) + [1]": ("Python 3 changed", "--python 2.7"),
     "import sys; print >>sys.stderr, 'a'": ("Python 3 changed", "--python 2.7"),
     "sorted([], cmp=1)": ("Python 3 changed", "--python 2.7"),
+    "iter([1]).next()": ("Python 3 changed", "--python 2.7"),
+    "open('/dev/null').next()": ("Python 3 changed", "--python 2.7"),
+    "import csv; csv.reader([]).next()": ("Python 3 changed", "--python 2.7"),
+    "import csv; next(csv.reader([b'a']))": ("Python 3 changed", "--python 2.7"),
+    "zip([1]).sort()": ("Python 3 changed", "--python 2.7"),
+    "range(3).append(1)": ("Python 3 changed", "--python 2.7"),
+    "map(int, []) + map(int, [])": ("Python 3 changed", "--python 2.7"),
+    "[1] + range(3)": ("Python 3 changed", "--python 2.7"),
+    "float(map(int, []))": ("Python 3 changed", "--python 2.7"),
+    "file('a')": ("Python 3 removed file", "--python 2.7"),
+    "import string; string.split('a b')": ("Python 3 removed string.split", "--python 2.7"),
+    "import types; types.StringType": ("Python 3 removed types.StringType", "--python 2.7"),
+    "from sets import Set": ("Python 3 removed sets", "--python 2.7"),
     "import time; time.clock()": ("Python 3.8 removed time.clock", "--python 3.7"),
     "from fractions import gcd": ("Python 3.9 removed fractions.gcd", "--python 3.8"),
     "import array; array.array('b').tostring()": ("Python 3.9 removed array.array.tostring", "--python 3.8"),
@@ -109,7 +122,20 @@ RUN = {
     "import inspect; inspect.getargspec(len)": ("Python 3.11 removed inspect.getargspec", "--python 3.10"),
     "open('/dev/null', 'rU')": ("Python 3.11 removed an argument", "--python 3.10"),
 }
+# What Python 3 says of old code, and of new code too: only the day tells them apart.
+OF_ITS_DAY = (
+    "import io; io.BytesIO().write('a')",
+    "open('/dev/null', 'w').write(b'a')",
+    "import struct; struct.pack('4s', 'abcd')",
+    "import hashlib; hashlib.md5('a')",
+    "import pickle; pickle.loads(b'\\x80\\x02U\\x01\\xffq\\x00.')",
+    "sorted([None, 1])",
+    "[0] * (4 / 2)",
+)
 WITHOUT_A_HINT = (
+    "TypeError: a bytes-like object is required, not 'NoneType'",
+    "AttributeError: 'DataLoader' object has no attribute 'next'",
+    "TypeError: float() argument must be a string or a real number, not 'list'",
     "AttributeError: 'HTMLParser' object has no attribute 'foo'",
     "AttributeError: 'Queue' object has no attribute 'foo'",
     "NameError: name 'trainer' is not defined",
@@ -162,6 +188,17 @@ def test_what_this_python_says_of_old_code_is_answered_with_an_older_one(folder)
         said = hint(ended.stderr)
         assert said.startswith(release), (code, said, ended.stderr)
         assert said.endswith(ASKED.format(options)), (code, said)
+
+
+def test_what_is_said_of_new_code_too_is_answered_with_python_2_on_old_days_only(folder, monkeypatch):
+    for code in OF_ITS_DAY:
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        for day, python in {"2017-05-03": "--python 2.7 ", "2021-05-03": ""}.items():
+            fits_day(monkeypatch, lambda *_, day=day: date.fromisoformat(day))
+            assert hint(ended.stderr).endswith(ASKED.format(f"{python}--as-of {day}")), (code, day, ended.stderr)
+    (folder / "train.py").write_text("f'{a}'")
+    fits_day(monkeypatch, lambda *_: date(2017, 5, 3))
+    assert hint(ended.stderr).endswith(ASKED.format("--as-of 2017-05-03"))
 
 
 def test_no_environment_is_proposed_for_a_mistake_of_the_script(folder):

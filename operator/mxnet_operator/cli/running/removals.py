@@ -10,6 +10,8 @@ from datetime import date, timedelta
 from typing import Final
 
 _PYTHON_2: Final = "2.7"
+_LAZY: Final = r"(?:range|map|zip|filter|dict_\w+)"
+"""What Python 3 returns where Python 2 returned lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +79,25 @@ class Removal:
 REMOVALS: Final = (
     Removal(
         "Python 3, 2008-12-03, docs.python.org/3/whatsnew/3.0.html",
-        "xrange unicode raw_input basestring long reduce unichr execfile reload cmp"
+        "xrange unicode raw_input basestring long reduce unichr execfile reload cmp file apply intern buffer coerce"
+        " StandardError sets md5 exceptions new htmlentitydefs xmlrpclib anydbm tkFileDialog"
         " dict.has_key dict.iteritems dict.itervalues dict.iterkeys collections.OrderedDict.iteritems"
         " collections.OrderedDict.itervalues collections.defaultdict.iteritems Counter.iteritems"
         " dict_keys.sort dict_values.sort str.decode os.getcwdu os.errno sys.maxint sys.setdefaultencoding"
         " string.letters string.maketrans string.join string.lowercase string.uppercase string.replace string.atoi"
+        " string.split string.strip string.find operator.div operator.isCallable types.StringType types.ListType"
+        " types.IntType types.FloatType types.DictType types.TupleType types.StringTypes types.UnicodeType"
         " itertools.izip itertools.imap itertools.ifilter itertools.izip_longest"
         " urllib.urlretrieve urllib.urlopen urllib.urlencode urllib.quote urllib.unquote urllib.URLopener"
         " cPickle cStringIO StringIO Queue ConfigParser SocketServer BaseHTTPServer SimpleHTTPServer HTMLParser Tkinter"
         " urllib2 urlparse httplib cookielib commands thread __builtin__ copy_reg tkMessageBox",
         message=r"SyntaxError: Missing parentheses in call to '(?:print|exec)'|'cmp' is an invalid keyword argument"
-        r"|'(?:map|zip|filter|dict_keys|dict_values|dict_items)' object is not subscriptable"
-        r"|object of type '(?:map|zip|filter)' has no len\(\)|operand type\(s\) for \+: '(?:range|dict_\w+)' and 'list'"
-        r"|'range' object does not support item assignment"
-        r"|operand type\(s\) for >>: 'builtin_function_or_method'|LookupError: '(?:hex|base64)' is not a text encoding",
+        rf"|'{_LAZY}' object (?:is not subscriptable|does not support item assignment)|type '{_LAZY}' has no len\(\)"
+        rf"|operand type\(s\) for \+: '{_LAZY}'|can only concatenate list \(not \"{_LAZY}|got '<{_LAZY} object"
+        rf"|argument must be .*, not '{_LAZY}'|'(?:{_LAZY}|generator|enumerate|\w*[_.](?:iterator|reader)|_io\.\w+)'"
+        r" object has no attribute '(?:next|sort|append|extend|insert|remove|pop|index|reverse)'"
+        r"|operand type\(s\) for >>: 'builtin_function_or_method'|LookupError: '(?:hex|base64)' is not a text encoding"
+        r"|iterator should return strings, not bytes",
         what="changed what this line does",
         python=_PYTHON_2,
     ),
@@ -98,8 +105,18 @@ REMOVALS: Final = (
         "Python 3, 2008-12-03, peps.python.org/pep-0238",
         message=r"'(?:numpy\.)?float\d*' object cannot be interpreted as an in|int expected instead of float"
         r"|slice indices must be integers|list indices must be integers or slices, not float"
-        r"|can't multiply sequence by non-int of type 'float'|integer argument expected, got float",
+        r"|can't multiply sequence by non-int of type 'float'|integer argument expected, got float"
+        r"|only integers, slices \(`:`\).* are valid indices|a sequence of integers or a single integer, got '\d+\.\d",
         what="divides whole numbers into a float",
+        python=_PYTHON_2,
+        until=date(2020, 1, 1),
+    ),
+    Removal(
+        "Python 3, 2008-12-03, docs.python.org/3/whatsnew/3.0.html",
+        message=r"a bytes-like object is required, not 'str'|must be (?:a )?(?:str|bytes)(?: object)?(?:, not|$)"
+        r"|'[<>]=?' not supported between instances of|codec can't decode byte"
+        r"|(?:Strings|Unicode-objects) must be encoded before hashing",
+        what="takes no bytes for text, and orders only what is of one type",
         python=_PYTHON_2,
         until=date(2020, 1, 1),
     ),
