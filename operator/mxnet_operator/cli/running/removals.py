@@ -269,7 +269,7 @@ REMOVALS: Final = (
 )
 
 PYTHON_2: Final = REMOVALS[0]
-ASYNC: Final = REMOVALS[2]
+ASYNC: Final = REMOVALS[3]
 _BY_NAME: Final = {name: each for each in REMOVALS for name in each.names.split()}
 _NAMED: Final = re.compile(
     r"cannot import name '(?P<imported>\w+)' from '(?P<of>[\w.]+)'"
