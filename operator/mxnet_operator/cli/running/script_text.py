@@ -29,8 +29,9 @@ _IMPORT: Final = re.compile(
     r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
 )
 _ADDED_PATH: Final = re.compile(r"""\bsys\.path\.(?:append|insert)\(.*['"]([\w./-]+)['"]""")
-_OF_PYTHON_2: Final = frozenset({"xrange", "raw_input"})
-_FOR_BOTH: Final = re.compile(r"except NameError|version_info|\bPY[23]\b|\bxrange\s+as\b|import \*")
+_OF_PYTHON_2: Final = frozenset({"xrange", "raw_input", "unicode", "unichr", "execfile", "long", "reduce", "file"})
+_METHODS_OF_PYTHON_2: Final = frozenset({"has_key", "iteritems", "iterkeys", "itervalues"})
+_FOR_BOTH: Final = re.compile(r"except NameError|version_info|\bPY[23]\b|\bsix\b|\bxrange\s+as\b|import \*")
 """What text has that runs in Python 2 and 3."""
 _COUNT: Final = re.compile(
     r"num_(?:args|classes|embed|epoch|examples|filter|group|hidden|layers?|outputs)|(?:batch|embed|hidden|kernel|vocab)_size"
@@ -192,9 +193,13 @@ def _runs_in_2_only(module: _Module) -> bool:
     imported = {name for name, _, _ in _imported(module)}
     if "__future__.division" not in imported and any(map(_counts_by_division, nodes)):
         return True
-    called = {each.func.id for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
+    calls = [each.func for each in nodes if isinstance(each, ast.Call)]
+    called = {each.id for each in calls if isinstance(each, ast.Name)} & _OF_PYTHON_2
+    if "pandas" not in imported:
+        called |= {each.attr for each in calls if isinstance(each, ast.Attribute)} & _METHODS_OF_PYTHON_2
     defined = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    return bool(called & _OF_PYTHON_2 - defined - {name.rpartition(".")[2] for name in imported}) and not any(
+    defined |= {each.name for each in nodes if isinstance(each, ast.FunctionDef | ast.ClassDef)}
+    return bool(called - defined - {name.rpartition(".")[2] for name in imported}) and not any(
         _FOR_BOTH.search(line) for line in module.lines
     )
 
