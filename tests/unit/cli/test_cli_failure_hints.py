@@ -265,6 +265,16 @@ def test_a_project_that_is_not_known_is_not_proposed(folder):
     assert not set(PROJECTS) & set(sys.stdlib_module_names)
 
 
+def test_a_module_of_another_name_than_its_project_is_answered_with_the_project(folder):
+    named = {"flask": "Flask", "lru": "lru-dict", "past.utils": "future", "png": "pypng", "unidecode": "Unidecode"}
+    for module, project in named.items():
+        assert hint(f"ModuleNotFoundError: No module named '{module}'").endswith(ASKED.format(f"--pip {project}"))
+    (folder / "train.py").write_text("import gluonbook as gb")
+    (folder.parent / "data").mkdir()
+    said = hint("ModuleNotFoundError: No module named 'gluonbook'")
+    assert said.endswith(ASKED.format("--pip gluonbook --mount ../data:../data"))
+
+
 def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeypatch):
     (folder / "lib").mkdir()
     (folder / "lib" / "one.py").touch()

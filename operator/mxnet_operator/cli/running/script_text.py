@@ -43,7 +43,7 @@ _DATA_OF: Final = {
     "art": "~/.art",
     "dgl": "~/.dgl",
     **dict.fromkeys(("gluoncv", "gluonnlp", "gluonts"), "~/.mxnet"),
-    **dict.fromkeys(("d2l", "d2lzh"), "../data"),
+    **dict.fromkeys(("d2l", "d2lzh", "gluonbook"), "../data"),
 }
 """Folders in which packages keep their data."""
 _OF_GLUON: Final = re.compile(r"""\b(?:data\.vision|model_zoo)\b|['"/]\.mxnet\b""")
