@@ -10,6 +10,7 @@ from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
 from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
 from mxnet_operator.local.images import BuildError, ImageError
+from mxnet_operator.local.images.environment import installed_interpreter
 from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, PodIndex, adapt
 from mxnet_operator.local.kubelet.preparation import PodPlace, addressed_environment
@@ -121,6 +122,7 @@ async def test_the_environment_of_the_host_stays_outside(node, monkeypatch):
         "LANG",
         "TZ",
         "PYTHONUNBUFFERED",
+        "PYTHONIOENCODING",
         "MPLBACKEND",
         "PYTHONPATH",
         "OMP_NUM_THREADS",
@@ -128,6 +130,14 @@ async def test_the_environment_of_the_host_stays_outside(node, monkeypatch):
         "MXJOB_CLUSTER_ID",
         "MXJOB_CONTAINER_ID",
     }
+
+
+async def test_python_2_prints_text_of_any_language_into_the_log(node):
+    python = installed_interpreter("2.7")
+    if python is None:
+        pytest.skip("Python 2.7 isn't on this machine")
+    await node.run("text", f"""{python} -c 'print(u"\\u4e2d")'""")
+    assert await node.log("text") == "\u4e2d\n"
 
 
 async def test_a_missing_config_map_keeps_the_container_waiting_until_it_is_there(node):

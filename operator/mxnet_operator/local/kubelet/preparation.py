@@ -304,6 +304,8 @@ def _base(host: Host, pod: Mapping[str, Any], place: PodPlace, image: ReadyImage
         "TZ": "UTC",
         # Lines appear in the log when they are written, as with the MXNet images that people run.
         "PYTHONUNBUFFERED": "1",
+        # Python 2 prints no text but ASCII into a log, unless told.
+        "PYTHONIOENCODING": "utf-8:surrogateescape",
         # Matplotlib before 3.0 needs a screen unless told.
         "MPLBACKEND": "Agg",
         **({"LD_LIBRARY_PATH": image.library_path} if image.library_path else {}),
