@@ -20,9 +20,18 @@ _HIDDEN: Final = re.compile(
     r"`([\w.-]+)` was filtered by `exclude-newer`[^`]*?(?:published at (\d{4}-\d\d-\d\d)[^`]*)?Consider"
 )
 """Hint of uv at a package that is only there after the day, and when its index says that."""
-_PROJECTS: Final = {"pil": "Pillow", "cv2": "opencv-python-headless", "skimage": "scikit-image", "yaml": "PyYAML"}
+_PROJECTS: Final = {
+    **dict.fromkeys(("cv2", "opencv"), "opencv-python-headless"),
+    "pil": "Pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
 """Projects whose modules are listed in their place; no project that works has these names."""
-_MODULE: Final = re.compile(rf"^(?:{'|'.join(_PROJECTS)})\b(?![-.])", re.IGNORECASE)
+_MODULE: Final = re.compile(rf"^({'|'.join(_PROJECTS)})\b(?![-.])(?:\s*==\s*0\.0\b[\w.]*)?", re.IGNORECASE)
+"""Such a module at the head of a line, with the version of a project that stands in for the real one."""
+_OF_CONDA: Final = re.compile(r"\s*@ file:\S+")
+"""Folder of another machine, which `pip freeze` writes of each package that conda installed."""
 _BUILT_IN: Final = sys.stdlib_module_names - frozenset(
     ("argparse", "configparser", "contextvars", "dataclasses", "enum", "ipaddress", "pathlib", "statistics", "typing")
 )
@@ -49,10 +58,10 @@ class Requirements:
         found = []
         mxnet = None
         for text in texts:
-            line = re.sub(r"(^|\s)#.*$", "", text).strip()
+            line = _OF_CONDA.sub("", re.sub(r"(^|\s)#.*$", "", text)).strip()
             if line and line not in _BUILT_IN:
                 _check(line, source)
-                line = _MODULE.sub(lambda named: _PROJECTS[named[0].lower()], line)
+                line = _MODULE.sub(lambda named: _PROJECTS[named[1].lower()], line)
                 own = MXNetRequirement.parse(line)
                 mxnet = mxnet or own
                 found += [] if own else [(line, source)]
