@@ -85,6 +85,10 @@ REMOVED = {
     ),
     "AttributeError: module 'librosa' has no attribute 'output'": ("librosa 0.8 removed", "--as-of 2020-06"),
     "SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?": ("Python 3 ", "--python 2.7"),
+    "TypeError: expected a sequence of integers or a single integer, got '<zip object at 0x7f54>'": (
+        "Python 3 changed",
+        "--python 2.7",
+    ),
     "ModuleNotFoundError: No module named 'cPickle'": ("Python 3 removed cPickle", "--python 2.7"),
 }
 # What this Python says of itself.
@@ -100,6 +104,7 @@ RUN = {
     "range(3) + [1]": ("Python 3 changed", "--python 2.7"),
     "import sys; print >>sys.stderr, 'a'": ("Python 3 changed", "--python 2.7"),
     "sorted([], cmp=1)": ("Python 3 changed", "--python 2.7"),
+    "(each for each in []).next()": ("Python 3 changed", "--python 2.7"),
     "iter([1]).next()": ("Python 3 changed", "--python 2.7"),
     "open('/dev/null').next()": ("Python 3 changed", "--python 2.7"),
     "import csv; csv.reader([]).next()": ("Python 3 changed", "--python 2.7"),
