@@ -32,7 +32,6 @@ class Metrics:
     def __init__(self, tags: Mapping[str, str], warn: Callable[[str], None]) -> None:
         self._tags = dict(tags)
         self._warn = warn
-        self._warned: set[str] = set()
         self._log = TrainingLog()
         self._training: TrainingStatus | None = None
 
@@ -56,9 +55,7 @@ class Metrics:
         """Take the figures from a log line, if it reports any; send those of an epoch, once a line has them."""
         before = self._log.last
         for warning in self._log.new_warnings(line):
-            if warning not in self._warned:
-                self._warned.add(warning)
-                self._warn(warning)
+            self._warn(warning)
         last = self._log.last
         if last is None or last is before:
             return

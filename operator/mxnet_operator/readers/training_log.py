@@ -144,6 +144,8 @@ class TrainingLog:
         """Rank of the worker, where its log tells."""
         self._courses: dict[str, _Course] = {}
         self._warnings: dict[str, TrainingWarning] = {}
+        self._told: set[str] = set()
+        """Texts that `new_warnings` has returned."""
         self._begun: dict[int, float] = {}
         """Times at which the first lines of epochs came."""
         self._frames: list[str] = []
@@ -269,10 +271,11 @@ class TrainingLog:
         return True
 
     def new_warnings(self, line: str) -> list[str]:
-        """Read a line; return the warnings that it gives rise to."""
-        known = self.warnings
+        """Read a line; return the warnings that it gives rise to, each text once."""
         self.take(line)
-        return [each for each in self.warnings if each not in known]
+        new = [each for each in self.warnings if each not in self._told]
+        self._told.update(new)
+        return new
 
     def _warn(self, course: _Course, number: int, name: str, value: float) -> None:
         diverged, flat = f"{name} diverged", f"{name} flat"

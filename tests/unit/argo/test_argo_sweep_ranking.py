@@ -1,17 +1,18 @@
 """What a sweep makes of whatever its trials print, by Argo's own evaluation of its expressions."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from argo_expressions import Expressions
 from fresh_seeds import drawn
-from hera.workflows import Parameter
+from hera.workflows import Parameter, Task, WorkflowTemplate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mxnet_argo import MXJobSpec, MXJobStep
-from mxnet_argo.pipelines import ranked, sweep_templates
+from mxnet_argo.pipelines import ranked, sweep
 from mxnet_operator.description import ranking
 
 pytestmark = pytest.mark.programs("argo-evaluate")
@@ -128,13 +129,21 @@ REFUSED = {
 """Trials that can't run: the names of a trial's values, the direction, and the words of the message."""
 
 
+def trial_of(step: MXJobStep, items: Sequence[str] | str) -> Task:
+    """Return the task of a sweep that runs each trial."""
+    with WorkflowTemplate(name="sweeps") as template:
+        sweep("s", step, by="a", trial_inputs=items)
+    (dag,) = (each for each in template.templates if each.name == "s-trials")
+    (task,) = dag.tasks  # type: ignore[union-attr]
+    return task
+
+
 @pytest.mark.parametrize("trials", REFUSED)
 def test_a_sweep_that_cannot_run_has_no_trials_and_says_why(argo: Expressions, trials: str) -> None:
     keys, direction, words = REFUSED[trials]
     inputs = [Parameter(name=key) for key in keys or ("lr",)]
     step = MXJobStep(name="train", spec=MXJobSpec(image="a", command=["a"]), inputs=inputs)
-    _, dag, _ = sweep_templates("s", step, by="a", trial_inputs=keys or "lr")
-    (task,) = dag.tasks
+    task = trial_of(step, keys or "lr")
     scope = {"inputs.parameters.trials": trials, "inputs.parameters.direction": direction}
     assert argo.filled_in(str(task.with_param), scope) == "[]"  # type: ignore[union-attr]
     scope |= {"inputs.parameters.metric": "a"}
@@ -145,8 +154,7 @@ def test_a_sweep_that_cannot_run_has_no_trials_and_says_why(argo: Expressions, t
 @pytest.mark.parametrize("trials", ["[]", '["a b", 1, null]', '[{"lr": "}}"}]'])
 def test_a_sweep_that_can_run_has_its_trials_as_they_are_written(argo: Expressions, trials: str) -> None:
     step = MXJobStep(name="train", spec=MXJobSpec(image="a", command=["a"]), inputs=[Parameter(name="lr")])
-    _, dag, _ = sweep_templates("s", step, by="a", trial_inputs="lr")
-    (task,) = dag.tasks
+    task = trial_of(step, "lr")
     scope = {"inputs.parameters.trials": trials, "inputs.parameters.direction": "minimize"}
     assert argo.filled_in(str(task.with_param), scope) == trials  # type: ignore[union-attr]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import json
 import os
 import sys
@@ -106,12 +107,12 @@ async def adopt(server: FollowedServer) -> str:
 
 
 async def wait_verb(server: FollowedServer) -> str:
-    code = await wait.wait.__wrapped__(Target(str(server.kubeconfig)), name="digits")  # type: ignore[attr-defined]
+    code = await inspect.unwrap(wait.wait)(Target(str(server.kubeconfig)), name="digits")
     return {0: "Succeeded", 1: "gone"}.get(code, str(code))
 
 
 async def logs_verb(server: FollowedServer) -> str:
-    code = await logs.logs.__wrapped__(Target(str(server.kubeconfig)), name="digits", follow=True)  # type: ignore[attr-defined]
+    code = await inspect.unwrap(logs.logs)(Target(str(server.kubeconfig)), name="digits", follow=True)
     return "gone" if server.fault.empty and code == 0 else {0: "Succeeded"}.get(code, str(code))
 
 
@@ -437,7 +438,7 @@ def test_a_wait_ends_at_its_timeout_though_the_server_never_answers(
         async with scripted_api() as api:
             write_kubeconfig(tmp_path / "kubeconfig", api.url, "token\n")  # as a file of it may end
             target = Target(str(tmp_path / "kubeconfig"))
-            code: int = await wait.wait.__wrapped__(target, name="digits", timeout="5s")  # type: ignore[attr-defined]
+            code: int = await inspect.unwrap(wait.wait)(target, name="digits", timeout="5s")
             assert {headers["Authorization"] for _, _, _, headers, _ in api.asked} == {"Bearer token"}
             return code
 
