@@ -520,6 +520,8 @@ def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch
     }.items():
         said = hint(f"ModuleNotFoundError: No module named '{name}'")
         assert sorted(said.partition(": ")[2].split()) == sorted(ASKED.format(f"{pips} {rest}").split()), name
+    (folder / "train.py").write_text("context = mx.Context('gpu', 0)\n")
+    assert hint("ModuleNotFoundError: No module named 'yaml'").endswith("--pip PyYAML --env MXJOB_GPU=cpu -- --lr 0.1")
     (folder / "train.py").write_text("mx.viz.plot_network(net).render('net')\n# gpu(0)\n")
     drawn = hint("ModuleNotFoundError: No module named 'yaml'")
     assert drawn.endswith(": apt-get install --yes graphviz && " + ASKED.format("--pip PyYAML"))

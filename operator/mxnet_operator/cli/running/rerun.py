@@ -29,7 +29,7 @@ _SINCE: Final = {
 """Modules, and a day on which the index has them: scripts had a nightly MXNet; wheels of OpenCV were deleted."""
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""
-_USES_GPU: Final = re.compile(r"^[^#]*\bgpu\(")
+_USES_GPU: Final = re.compile(r"""^[^#]*\b(?:gpu\(|Context\(['"]gpu)""")
 _DRAWS: Final = re.compile(r"\bplot_network\(")
 _RENDERS: Final = re.compile(r"\.(?:render|view)\(")
 _INSTALL: Final = re.compile(r"\bpip3?\s+install\s+([^`|&;]+)")
