@@ -7,6 +7,7 @@ or as one error with its place.
 import codecs
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -21,6 +22,8 @@ from mxnet_operator.api.yaml_scalars import TAG, json_number, plain_tag, plain_v
 MOST_BYTES: Final = 16 * 2**20
 """Maximum size of a manifest in bytes, many times what the API server accepts."""
 _DEEPEST: Final = 100
+_MOST_VALUES: Final = MOST_BYTES // 2
+"""As many as a text of MOST_BYTES can have without aliases."""
 _TOO_DEEP: Final = f"nested deeper than {_DEEPEST} levels"
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _TEMPLATE_HINT: Final = (
@@ -71,7 +74,7 @@ def read(text: str) -> Iterator[tuple[Any, yaml.Node]]:
     """
     try:
         for node in _nodes(text):
-            content = _value(node, 0)
+            content = _value(node, 0, count())
             if content is not None:
                 yield content, node
     except yaml.MarkedYAMLError as error:
@@ -213,21 +216,23 @@ def _nodes(text: str) -> Iterator[yaml.Node]:
             yield node
 
 
-def _value(node: yaml.Node, depth: int) -> Any:
+def _value(node: yaml.Node, depth: int, counted: Iterator[int]) -> Any:
     if depth > _DEEPEST:
         raise _error(_TOO_DEEP, node)
+    if next(counted) > _MOST_VALUES:
+        raise _error(f"its aliases stand for more than {_MOST_VALUES} values", node)
     tag = node.tag.removeprefix(TAG)
     if isinstance(node, yaml.MappingNode) and tag == "map":
-        return _mapping(node, depth)
+        return _mapping(node, depth, counted)
     if isinstance(node, yaml.SequenceNode) and tag == "seq":
-        return [_value(item, depth + 1) for item in node.value]
+        return [_value(item, depth + 1, counted) for item in node.value]
     if isinstance(node, yaml.ScalarNode) and tag in {"str", "null", "bool", "int", "float", "timestamp", "merge"}:
         return _scalar(node, tag)
     shown = f"!!{tag}" if node.tag.startswith(TAG) else node.tag
     raise _error(f"the tag {shown} says what JSON can't", node)
 
 
-def _mapping(node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+def _mapping(node: yaml.MappingNode, depth: int, counted: Iterator[int]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     own: dict[str, Any] = {}
     for key, value in node.value:
@@ -236,12 +241,12 @@ def _mapping(node: yaml.MappingNode, depth: int) -> dict[str, Any]:
             for source in reversed(sources):
                 if not isinstance(source, yaml.MappingNode):
                     raise _error("<< merges mappings only", source)
-                merged |= _mapping(source, depth + 1)
+                merged |= _value(source, depth + 1, counted)
             continue
         name = _key(key)
         if name in own:
             raise _error(f'key "{name}" is set twice', key)
-        own[name] = _value(value, depth + 1)
+        own[name] = _value(value, depth + 1, counted)
     return {**merged, **own}
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unreadable_manifests import HEADER, REFUSED
 
+from mxnet_operator.api import manifest_text
 from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded, dump, jsonable, load, read
 
 
@@ -130,6 +131,16 @@ json_values = st.recursive(
 def test_what_is_written_is_read_again(value: Any) -> None:
     assert content(dump(value)) == [value]
     assert content(json.dumps(value)) == [value]
+
+
+@pytest.mark.parametrize("document", ["[*a, *a, *a, *a]", "{<<: [*a, *a, *a, *a]}"])
+def test_aliases_of_aliases_are_refused_before_they_fill_the_memory(
+    document: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest_text, "_MOST_VALUES", 1000)
+    lines = [f"a{n}: &a{n} {document.replace('*a', f'*a{n - 1}')}" for n in range(1, 20)]
+    with pytest.raises(ManifestError, match="its aliases stand for more than 1000 values"):
+        content("\n".join(["a0: &a0 {x: y}", *lines]))
 
 
 @pytest.mark.parametrize("space", ["", " ", "\t"], ids=repr)
