@@ -30,7 +30,6 @@ class ListDefaults(msgspec.Struct, frozen=True):
 
 
 def list_to_v1(defaults: ListDefaults) -> Callable[[Spec, Note], Spec]:
-
     def convert(spec: Spec, note: Note) -> Spec:
         mode = spec.get("jobMode")
         note(

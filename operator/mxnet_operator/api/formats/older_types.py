@@ -20,8 +20,6 @@ MAX_ENTRIES = 6
 """Maximum number of entries of a map or list of replicas: there are three types."""
 
 Text = Annotated[str, Meta(max_length=253)]
-
-
 Port = Annotated[int, Meta(ge=1, le=65535, extra_json_schema={"format": "int32"})]
 ListType = Literal["", "SCHEDULER", "SERVER", "WORKER"]
 

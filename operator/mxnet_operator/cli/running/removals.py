@@ -76,6 +76,9 @@ class Removal:
         return (*(("--python", python) if python else ()), *(("--as-of", day) if day else ()))
 
 
+ASYNC: Final = Removal(
+    "Python 3.7, 2018-06-27, docs.python.org/3/whatsnew/3.7.html", what="made async a keyword", python="3.6"
+)
 REMOVALS: Final = (
     Removal(
         "Python 3, 2008-12-03, docs.python.org/3/whatsnew/3.0.html",
@@ -120,7 +123,7 @@ REMOVALS: Final = (
         python=_PYTHON_2,
         until=date(2020, 1, 1),
     ),
-    Removal("Python 3.7, 2018-06-27, docs.python.org/3/whatsnew/3.7.html", what="made async a keyword", python="3.6"),
+    ASYNC,
     Removal(
         "Python 3.8, 2019-10-14, docs.python.org/3/whatsnew/3.8.html",
         "time.clock platform.linux_distribution platform.dist cgi.escape",
@@ -269,7 +272,6 @@ REMOVALS: Final = (
 )
 
 PYTHON_2: Final = REMOVALS[0]
-ASYNC: Final = REMOVALS[3]
 _BY_NAME: Final = {name: each for each in REMOVALS for name in each.names.split()}
 _NAMED: Final = re.compile(
     r"cannot import name '(?P<imported>\w+)' from '(?P<of>[\w.]+)'"

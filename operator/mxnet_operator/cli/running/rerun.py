@@ -90,7 +90,7 @@ def rerun(script: Script | None, lacks: Lacks = Lacks()) -> str:
 def fitting_environment(script: Script, removal: Removal | None = None) -> tuple[str, ...]:
     """Return the options of the day of an old folder and its Python, or those that bring back what was removed.
 
-    None where an environment was asked for and nothing in it is known to lack.
+    Empty where an environment was asked for and nothing in it is known to lack.
     """
     folder, text, lines = script.folder, script.text, _lines(script.folder / "requirements.txt")
     if removal is None and (is_given(*OF_A_DAY) or any(map(_MXNET_PIN.match, lines))):
