@@ -41,7 +41,11 @@ _PLACEMENT: Final = {
 
 
 def check_condition(field: str, condition: str) -> None:
-    """Reject what Argo would reject too late, or understand otherwise than it reads."""
+    """Reject what Argo would reject too late, or understand otherwise than it reads.
+
+    Raises:
+        ValueError: with what to write instead.
+    """
     requirements = _BETWEEN.split(condition) if field == "failure_condition" else [condition]
     if not all(map(_REQUIREMENT.fullmatch, requirements)):
         raise ValueError(
@@ -98,7 +102,11 @@ def seconds(timeout: str | None) -> int | None:
 
 
 def refuse_placement(template: Any) -> None:
-    """Reject nodes for a step's own pod: who writes them there means the training's."""
+    """Reject nodes for a step's own pod: who writes them there means the training's.
+
+    Raises:
+        ValueError: with where the job takes them, and where Argo's pods do.
+    """
     for field, of_workflow in _PLACEMENT.items():
         if getattr(template, field, None):
             raise ValueError(
@@ -109,7 +117,11 @@ def refuse_placement(template: Any) -> None:
 
 
 def refuse_artifacts(template: str, *given: Any) -> None:
-    """Reject artifacts among the inputs or outputs of a step that is a job."""
+    """Reject artifacts among the inputs or outputs of a step that is a job.
+
+    Raises:
+        ValueError: with what reaches the job's pods.
+    """
     for each in (one for some in given for one in as_list(some)):
         if isinstance(each, Artifact | ModelArtifact):
             raise ValueError(  # noqa: TRY004 - as every refusal

@@ -15,7 +15,11 @@ class PollerRetries(RetryStrategy):
 
 
 def refuse_retry_strategy(template: str, given: object) -> None:
-    """Reject a strategy of the user's: another attempt at a step finds the same job, and trains nothing."""
+    """Reject a strategy of the user's: another attempt at a step finds the same job, and trains nothing.
+
+    Raises:
+        ValueError: with what tries a training again.
+    """
     if isinstance(given, PollerRetries):
         raise ValueError(  # noqa: TRY004 - as every refusal
             f"{template}: a step that was built can't be copied by dataclasses.replace(): build another one, by a"

@@ -153,7 +153,11 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
 
 
 def own_outputs(template: str, given: Any) -> list[Any]:
-    """Return the outputs that a template is given besides ours."""
+    """Return the outputs that a template is given besides ours.
+
+    Raises:
+        ValueError: one has the name of one of ours.
+    """
     if taken := [name for name in parameters(given) if name in OUTPUTS]:
         raise ValueError(f"{template}: output {taken[0]}: the step has one of that name already: give it another")
     return as_list(given)

@@ -137,7 +137,11 @@ def _parse_number(text: str) -> float:
 
 
 def parsed(text: str) -> Any:
-    """Read JSON as an input takes it."""
+    """Read JSON as an input takes it.
+
+    Raises:
+        ValueError: it is none, or null.
+    """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -277,7 +281,11 @@ def word(source: str) -> Value:
 
 
 def reference(parameter: str) -> str:
-    """Return Argo's expression of an input parameter."""
+    """Return Argo's expression of an input parameter.
+
+    Raises:
+        ValueError: it is not the name of one.
+    """
     if not _NAME.fullmatch(parameter):
         raise ValueError(f"{parameter!r} is not the name of a parameter: letters, digits, - and _ make one")
     plain = parameter.isidentifier()

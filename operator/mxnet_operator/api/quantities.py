@@ -55,7 +55,11 @@ def container_requests(container: Mapping[str, Any]) -> Resources:
 
 
 def pod_requests(spec: Mapping[str, Any]) -> Resources:
-    """Return the requests of a pod: its containers together, or its largest init container where that is more."""
+    """Return the requests of a pod: its containers together, or its largest init container where that is more.
+
+    Raises:
+        ValueError: a quantity can't be read.
+    """
     total = add(container_requests(container) for container in spec.get("containers") or [])
     for container in spec.get("initContainers") or []:
         for name, amount in container_requests(container).items():

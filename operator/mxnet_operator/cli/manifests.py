@@ -60,7 +60,11 @@ def line_of(node: yaml.Node, path: Iterable[str]) -> int:
 
 
 def sources_given(files: list[str] | None, more_files: list[str] | None, example: str) -> list[str]:
-    """Return the manifest sources of a command, from its FilesArgument and FilesOption."""
+    """Return the manifest sources of a command, from its FilesArgument and FilesOption.
+
+    Raises:
+        CommandError: there are none; `example` is shown as the hint.
+    """
     sources = [*(files or ()), *(more_files or ())]
     if not sources:
         raise CommandError("no manifest given", hint=example, code=Exit.USAGE)

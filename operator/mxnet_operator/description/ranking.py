@@ -21,7 +21,11 @@ class Row(TypedDict):
 
 
 def check_direction(direction: Any) -> None:
-    """Reject what is no direction."""
+    """Reject what is no direction.
+
+    Raises:
+        ValueError: it is neither maximize nor minimize.
+    """
     if direction not in get_args(Direction):
         raise ValueError(f"direction: {direction!r} is neither maximize nor minimize")
 

@@ -66,7 +66,11 @@ class Options:
 
 
 def lease_times(duration: float, renew_deadline: float, retry_period: float) -> LeaseTimes:
-    """Build the times of a leader election, in seconds."""
+    """Build the times of a leader election, in seconds.
+
+    Raises:
+        typer.BadParameter: they don't fit together.
+    """
     if not duration.is_integer():
         raise typer.BadParameter(f"--leader-elect-lease-duration must be whole seconds, not {duration:g} s")
     try:
@@ -76,7 +80,11 @@ def lease_times(duration: float, renew_deadline: float, retry_period: float) -> 
 
 
 def chosen_integrations(gang_scheduling: str, gang_scheduler_name: str) -> tuple[Integration, ...]:
-    """Return the integrations that the flags ask for."""
+    """Return the integrations that the flags ask for.
+
+    Raises:
+        typer.BadParameter: a flag names nothing that exists.
+    """
     try:
         return integrations(Settings(gang_scheduling=gang_scheduling, gang_scheduler_name=gang_scheduler_name))
     except ValueError as error:
@@ -84,14 +92,22 @@ def chosen_integrations(gang_scheduling: str, gang_scheduler_name: str) -> tuple
 
 
 def url_template(given: str) -> str:
-    """Return the template of --job-url-template."""
+    """Return the template of --job-url-template.
+
+    Raises:
+        typer.BadParameter: it gives no address.
+    """
     if given and (mistake := template_mistake(given)):
         raise typer.BadParameter(f"--job-url-template {given!r} {mistake}")
     return given
 
 
 def address(given: str | None, default_port: int) -> Address | None:
-    """Parse a bind address; default to loopback, or in a pod to every address, since the kubelet's probes need it."""
+    """Parse a bind address; default to loopback, or in a pod to every address, since the kubelet's probes need it.
+
+    Raises:
+        typer.BadParameter: `given` is not HOST:PORT.
+    """
     if given is None:
         return Address(None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1", default_port)
     try:

@@ -60,7 +60,11 @@ class Leftovers:
 
 
 def use_of(files: ClusterFiles) -> Use:
-    """Read what the jobs of the cluster need; nothing where none runs."""
+    """Read what the jobs of the cluster need; nothing where none runs.
+
+    Raises:
+        CommandError: it can't be asked.
+    """
     return asyncio.run(_read(files)) if running_state(files) is not None else Use()
 
 
@@ -101,7 +105,11 @@ def leftovers(files: ClusterFiles, store: ImageStore, use: Use) -> Leftovers:
 
 
 def delete(files: ClusterFiles, store: ImageStore, found: Leftovers) -> None:
-    """Delete what was found."""
+    """Delete what was found.
+
+    Raises:
+        CommandError: the cluster rejects the deletion of a job.
+    """
     if found.jobs:
         asyncio.run(_delete_jobs(files, found.jobs))
     store.drop_snapshots(found.snapshots)

@@ -25,7 +25,11 @@ _SHOWN = 10
 
 
 def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
-    """Collect the state of a running cluster, for `--json`."""
+    """Collect the state of a running cluster, for `--json`.
+
+    Raises:
+        CommandError: its API server doesn't answer.
+    """
     try:
         node, jobs = asyncio.run(_ask(files))
         use = process_use(state.pid)

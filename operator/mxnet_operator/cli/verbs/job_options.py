@@ -157,7 +157,11 @@ class JobOptions:
     ] = None
 
     def description(self) -> MXJobDescription | None:
-        """Build the description of a job from the options; None where none was given."""
+        """Build the description of a job from the options; None where none was given.
+
+        Raises:
+            CommandError: an option has a wrong format or value.
+        """
         given = {field: value for field, value in vars(self).items() if value not in (None, [])}
         if not given:
             return None

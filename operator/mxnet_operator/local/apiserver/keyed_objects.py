@@ -116,7 +116,11 @@ KeyedObjects = Mapping[Reference, Mapping[str, Any]]
 
 
 async def fetch_keyed_objects(client: Client, namespace: str, references: Iterable[Reference]) -> KeyedObjects:
-    """Fetch those of the referred objects that exist."""
+    """Fetch those of the referred objects that exist.
+
+    Raises:
+        KubeError: the request fails.
+    """
     found: dict[Reference, Mapping[str, Any]] = {}
     for kind, name in sorted(set(references), key=lambda each: (each[0].kind, each[1])):
         if (obj := await client.find(kind.resource.path(namespace, name))) is not None:

@@ -27,7 +27,11 @@ class Page:
 
 
 def parse_revision(text: str) -> int:
-    """Parse a resourceVersion parameter; 0 for "" and "0"."""
+    """Parse a resourceVersion parameter; 0 for "" and "0".
+
+    Raises:
+        StatusError: 400 where it is not a number.
+    """
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):

@@ -108,7 +108,11 @@ def media_type(request: Request) -> str:
 
 
 def read_json(request: Request, accepted: str = _JSON) -> Any:
-    """Decode the body."""
+    """Decode the body.
+
+    Raises:
+        StatusError: 400 where it isn't JSON, 415 for another media type.
+    """
     if media_type(request) != accepted:
         raise unsupported_media_type((accepted,))
     try:
@@ -118,7 +122,11 @@ def read_json(request: Request, accepted: str = _JSON) -> Any:
 
 
 def read_object(request: Request, resource: Resource) -> Any:
-    """Decode the body of a creation or an update: JSON, or protobuf for a few built-in kinds."""
+    """Decode the body of a creation or an update: JSON, or protobuf for a few built-in kinds.
+
+    Raises:
+        StatusError: 400 where it can't be decoded, 415 for another media type or kind.
+    """
     return read_json(request) if resource.custom else _read_any(request)
 
 
@@ -143,7 +151,11 @@ def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
 
 
 def delete_options(request: Request) -> DeleteOptions:
-    """Parse DeleteOptions from the body (often without kind, often missing) and the query."""
+    """Parse DeleteOptions from the body (often without kind, often missing) and the query.
+
+    Raises:
+        StatusError: 400 where something is of the wrong type, 415 for another media type.
+    """
     body: Any = _read_any(request) if request.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("the body is not a DeleteOptions")
@@ -163,7 +175,11 @@ def delete_options(request: Request) -> DeleteOptions:
 
 
 def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
-    """Parse the options of a watch."""
+    """Parse the options of a watch.
+
+    Raises:
+        StatusError: 400 or 422 where the options are invalid, alone or together.
+    """
     bookmarks = truth(query.get("allowWatchBookmarks"))
     send_initial = query.get("sendInitialEvents")
     revision = parse_revision(query.get("resourceVersion", ""))

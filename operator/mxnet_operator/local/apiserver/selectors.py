@@ -30,7 +30,11 @@ def everything(_: Object) -> bool:
 
 
 def label_selector(text: str) -> Selector:
-    """Parse a label selector such as `app=x,tier in (a,b),!gone`."""
+    """Parse a label selector such as `app=x,tier in (a,b),!gone`.
+
+    Raises:
+        StatusError: 400, where the text isn't one.
+    """
     if not text.strip():
         return everything
     tests: list[Callable[[Mapping[str, str]], bool]] = []
@@ -74,7 +78,11 @@ def _label_test(match: re.Match[str]) -> Callable[[Mapping[str, str]], bool]:
 
 
 def field_selector(text: str, resource: Resource) -> Selector:
-    """Parse a field selector such as `status.phase!=Running,metadata.name=a`."""
+    """Parse a field selector such as `status.phase!=Running,metadata.name=a`.
+
+    Raises:
+        StatusError: 400, where the text isn't one or names a field that can't be selected by.
+    """
     tests: list[tuple[str, bool, str]] = []
     for term in filter(None, re.split(r"(?<!\\),", text)):
         match = re.fullmatch(r"([^=!]+)(==|!=|=)(.*)", term, re.DOTALL)

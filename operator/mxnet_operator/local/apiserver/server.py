@@ -62,7 +62,11 @@ class ApiServer:
         self._handlers.log_source = source
 
     async def start(self, ssl_context: ssl.SSLContext, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Start to listen; returns the port."""
+        """Start to listen; returns the port.
+
+        Raises:
+            OSError: The port is taken.
+        """
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_route("*", "/{path:.*}", self._handle)
         ssl_context.sslobject_class = PromptTls

@@ -119,7 +119,11 @@ class Store:
         return fork
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
-        """Read an object."""
+        """Read an object.
+
+        Raises:
+            StatusError: 404.
+        """
         found = self.storage.find(resource.key, (namespace, name))
         if found is None:
             raise not_found(resource, name)
@@ -139,7 +143,11 @@ class Store:
         dry_run: bool = False,
         on_unknown: OnUnknown = _drop,
     ) -> Object:
-        """Store a new object, named by its metadata or from its generateName."""
+        """Store a new object, named by its metadata or from its generateName.
+
+        Raises:
+            StatusError: 400, 403, 404 (its namespace), 409 or 422.
+        """
         obj = _decoded(resource, body, on_unknown)
         metadata = obj["metadata"]
         if metadata.pop("resourceVersion", ""):
@@ -181,7 +189,11 @@ class Store:
         dry_run: bool = False,
         on_unknown: OnUnknown = _drop,
     ) -> Object:
-        """Replace an object, or with `subresource="status"` its status."""
+        """Replace an object, or with `subresource="status"` its status.
+
+        Raises:
+            StatusError: 400, 404, 409 (it changed since it was read) or 422.
+        """
         old = self.get(resource, namespace, name)
         new = _decoded(resource, body, on_unknown)
         if new["metadata"].get("uid") not in (None, "", old["metadata"]["uid"]):
@@ -204,7 +216,11 @@ class Store:
         dry_run: bool = False,
         on_unknown: OnUnknown = _drop,
     ) -> Object:
-        """Change an object, or with `subresource="status"` its status, by a patch of that media type."""
+        """Change an object, or with `subresource="status"` its status, by a patch of that media type.
+
+        Raises:
+            StatusError: 400, 404, 409 (the patch names another resourceVersion), 415 or 422.
+        """
         apply = patcher(resource, media_type)
         old = self.get(resource, namespace, name)
         patched = apply(old, patch)
@@ -222,7 +238,11 @@ class Store:
         return self._replace(resource, old, new, subresource, dry_run)
 
     def bind(self, namespace: str, name: str, body: Any) -> None:
-        """Assign a pod to the node named by a Binding's target."""
+        """Assign a pod to the node named by a Binding's target.
+
+        Raises:
+            StatusError: 400, 404, or 409 where the pod has a node or is being deleted.
+        """
         pods = builtin.PODS
         if at(body, "metadata", "name") != name:
             raise bad_request("name in URL does not match name in Binding object")

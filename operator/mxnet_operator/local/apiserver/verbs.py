@@ -49,7 +49,11 @@ class Verbs:
         self._store = store
 
     def answer(self, request: Request, target: Target) -> Answer:
-        """Handle a request to its target."""
+        """Handle a request to its target.
+
+        Raises:
+            StatusError: it is rejected.
+        """
         resource, verbs = target.resource, target.resource.verbs
         if target.subresource == "binding":
             allow(request.method == "POST")

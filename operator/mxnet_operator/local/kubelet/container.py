@@ -236,7 +236,11 @@ class Container:
 
 
 async def run_or_lose(container: Container, record: ContainerRecord) -> None:
-    """Run a container; if the kubelet itself fails, record the container as lost instead of running for ever."""
+    """Run a container; if the kubelet itself fails, record the container as lost instead of running for ever.
+
+    Raises:
+        Stopped: as `Container.run`.
+    """
     try:
         await container.run()
     except Stopped:

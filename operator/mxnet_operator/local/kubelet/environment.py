@@ -41,7 +41,11 @@ def expand(text: str, values: Mapping[str, str]) -> str:
 
 
 def expand_fully(text: str, values: Mapping[str, str]) -> str:
-    """Replace $(NAME) by its value, where each has to have one (kubelet's ExpandContainerVolumeMounts)."""
+    """Replace $(NAME) by its value, where each has to have one (kubelet's ExpandContainerVolumeMounts).
+
+    Raises:
+        ConfigError: one is unknown or empty.
+    """
     names = {match[1] for match in _REFERENCE.finditer(text) if match[0] != "$$"}
     if missing := sorted(name for name in names if not values.get(name)):
         raise ConfigError(f"missing value for {', '.join(missing)}")
