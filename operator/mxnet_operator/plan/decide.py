@@ -7,7 +7,6 @@ from typing import Final, Literal
 import msgspec
 
 from mxnet_operator.api import conditions, names
-from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import (
     ChangeChild,
@@ -32,7 +31,7 @@ from mxnet_operator.plan.notices import noticed
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.placement import placement
 from mxnet_operator.plan.replicas import is_begun, last_created, missing_pods, replicas_in
-from mxnet_operator.plan.started import as_started
+from mxnet_operator.plan.started import effective_job
 from mxnet_operator.plan.starting import starting, unknown_ends
 from mxnet_operator.plan.state import AdmissionState, JobState, state_of
 from mxnet_operator.plan.status import (
@@ -74,9 +73,9 @@ def plan(
     asked = with_page(job, policy)
     observed, now = observed.owned_by(job.metadata.uid), now.replace(microsecond=0)
     if job.metadata.deletion_timestamp is not None:
-        effective, answer = _effective(asked), Effects()
+        effective, answer = effective_job(asked), Effects()
     elif conditions.is_terminal(job.status):
-        effective = _effective(asked)
+        effective = effective_job(asked)
         answer = finished(effective, observed, rules, now, integrations)
     else:
         if may_have_unlabelled_pods(job) and observed.pods_listed != "owned":
@@ -282,7 +281,3 @@ def _with_outcome(job: MXJob, observed: Observed, effects: Effects, rules: Rules
     if effects.status is not None and conditions.is_terminal(effects.status):
         actions = finished(msgspec.structs.replace(job, status=effects.status), observed, rules, now, ()).actions
     return msgspec.structs.replace(effects, job=job, pods_left=pods_are_left(actions, observed))
-
-
-def _effective(asked: MXJob) -> MXJob:
-    return as_started(with_defaults(asked))

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import conditions, names
-from mxnet_operator.api.defaults import RESTART_POLICY
+from mxnet_operator.api.defaults import RESTART_POLICY, with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus, ReplicaSpec
 from mxnet_operator.plan.replicas import as_begun_anew, restart_scope
 
@@ -35,6 +35,11 @@ _TAKEN_AWAY: Final = ReplicaSpec(
 def start_time(status: MXJobStatus) -> datetime | None:
     """Return when the job became active; None while suspended, though training-operator 1.8.1 kept startTime there."""
     return None if conditions.is_true(status.conditions, conditions.SUSPENDED) else status.start_time
+
+
+def effective_job(job: MXJob) -> MXJob:
+    """Return a job as its user wrote it with defaults, and as it was started."""
+    return as_started(with_defaults(job))
 
 
 def as_started(job: MXJob) -> MXJob:

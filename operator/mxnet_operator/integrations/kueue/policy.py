@@ -13,7 +13,6 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.pod_additions import PodAdditions, Toleration, pairs
 from mxnet_operator.api.queue_labels import (
     QUEUE_LABEL,
@@ -43,7 +42,7 @@ from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Repor
 from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.replicas import is_begun, replicas_in
-from mxnet_operator.plan.started import as_started, with_all_replicas
+from mxnet_operator.plan.started import effective_job, with_all_replicas
 from mxnet_operator.plan.state import Admission, AdmissionState, JobState
 from mxnet_operator.plan.times import time_until_said_again
 from mxnet_operator.readers.pods import ENDED
@@ -197,7 +196,7 @@ def _admission(job: MXJob, observed: Observed, state: QueueState) -> QueueAdmiss
 def flavors_wanted(job: MXJob, observed: Observed) -> tuple[str, ...]:
     """Return the flavors that `plan` has to know of before: those of a job, as written, that is to get pods."""
     workload = _queue_state(observed).workload
-    if workload is None or not workload.is_admitted or not _lacks_pods(_effective(job), observed):
+    if workload is None or not workload.is_admitted or not _lacks_pods(effective_job(job), observed):
         return ()
     return tuple(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
 
@@ -209,7 +208,7 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     if not is_queued or state.kinds.state != "Served":
         return None
     workload = state.workload
-    if workload is not None and (workload.has_quota or workload.asks_for == asks_for(_effective(job))):
+    if workload is not None and (workload.has_quota or workload.asks_for == asks_for(effective_job(job))):
         return None
     return _class_of(job)
 
@@ -367,10 +366,6 @@ def _priority(found: QueuePriority | None) -> tuple[QueuePriority | None, QueueA
     return None, QueueAdmission(
         state=AdmissionState.WAITS, reason=_PRIORITY_CLASS, message=message, requeue_after=ASK_AGAIN
     )
-
-
-def _effective(job: MXJob) -> MXJob:
-    return as_started(with_defaults(job))
 
 
 def _class_of(job: MXJob) -> QueuePriority:
