@@ -36,6 +36,7 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.kube.supervision import keep_running
 from mxnet_operator.plan import Policy
+from mxnet_operator.plan.times import DEFAULT
 
 DEFAULT_WORKERS: Final = 8
 """Maximum concurrent reconciliations, except ones that mostly wait for requests: they share one CPU."""
@@ -67,7 +68,7 @@ class Controller:
         discovery_interval: float = DISCOVERY_SECONDS,
         child_kinds: Sequence[ChildKind] = KINDS,
         integrations: Sequence[Integration] | None = None,
-        policy: Policy | None = None,
+        policy: Policy = DEFAULT,
     ) -> None:
         """Create a controller for these namespaces (none: all) that sends no request before `run`.
 
@@ -157,11 +158,9 @@ class Controller:
         self._jobs += added
         return tuple(jobs.reflector for jobs in added)
 
-    def _policy_of(self, kind: Kind) -> Policy | None:
+    def _policy_of(self, kind: Kind) -> Policy:
         """Return the policy for jobs of a kind: the address of a page names no kind, so only MXJobs have one."""
-        if self._policy is None or kind is MXJOB:
-            return self._policy
-        return msgspec.structs.replace(self._policy, job_url_template="")
+        return self._policy if kind is MXJOB else msgspec.structs.replace(self._policy, job_url_template="")
 
     @property
     def leads(self) -> bool:

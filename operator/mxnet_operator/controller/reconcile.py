@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import conditions, job_formats
-from mxnet_operator.api.kinds import MXJOB, Kind
+from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.client.resources import resource_of
@@ -62,14 +62,14 @@ class Reconciler:
         children: ChildCaches,
         writes: OwnWrites,
         *,
-        kind: Kind = MXJOB,
-        executor: Executor | None = None,
-        recorder: EventRecorder | None = None,
-        on_status: StatusObserver | None = None,
-        leases: Leases | None = None,
-        integrations: Sequence[tuple[Integration, Callable[[], KindsState]]] = (),
-        statuses: StatusWriter | None = None,
-        policy: Policy | None = None,
+        kind: Kind,
+        executor: Executor,
+        recorder: EventRecorder,
+        on_status: StatusObserver,
+        leases: Leases,
+        integrations: Sequence[tuple[Integration, Callable[[], KindsState]]],
+        statuses: StatusWriter,
+        policy: Policy,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -86,19 +86,18 @@ class Reconciler:
         self._writes = writes
         self._now = now
         self._resource = resource_of(kind)
-        self._executor = executor or Executor(client, writes, kind=kind, served=lambda: children.served)
-        self._recorder = recorder or EventRecorder(client, now, kind=kind)
+        self._executor, self._recorder = executor, recorder
         self._on_status = on_status
         self._reader = Reader(kind)
         self._memories: dict[str, JobMemory] = {}
         """What is remembered of each job that exists, by key."""
-        self._policy = policy or Policy()
+        self._policy = policy
         self._policies = tuple(each.policy for each, _ in integrations)
         readers = (self._reader_of(each, state, clock) for each, state in integrations)
         self._readers = tuple(reader for reader in readers if reader is not None)
-        self._leases = leases or Leases()
-        self._statuses = statuses or StatusWriter()
-        self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now=now, clock=clock)
+        self._leases = leases
+        self._statuses = statuses
+        self._errors = ReconcileErrors(client, self._resource, writes, recorder, now=now, clock=clock)
 
     def _reader_of(
         self, integration: Integration, state: Callable[[], KindsState], clock: Callable[[], float]
@@ -241,7 +240,7 @@ class Reconciler:
             wire = job_formats.status_to_wire(read.format, read.source, within_bounds(status), pods_left=pods_left)
             if (change := merge_patch(old, wire)) or decided.status is not None:
                 await self._write(job, change)
-        if decided.status is not None and self._on_status is not None:
+        if decided.status is not None:
             self._on_status(job.namespace, read.status, decided.status)
         for event in decided.events:
             await self._recorder.record(job, event)

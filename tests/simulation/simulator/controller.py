@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import msgspec
+from reconcilers import make_reconciler
 from simulator.api import CHILDREN, GANGS, KEY, QUEUE_WORKLOAD, Api, Object
 from simulator.clock import Clock
 from simulator.feed import Feed
@@ -12,10 +13,8 @@ from simulator.transport import Fault, SimulatedClient, SimulatedTransport
 
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.child_caches import ChildCaches
-from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.projection import JobRecord, project_job
-from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.integrations.argo import Argo
 from mxnet_operator.integrations.child_kinds import KindsState
 from mxnet_operator.integrations.gangs import Gangs
@@ -91,12 +90,11 @@ class Controller:
         client = SimulatedClient(self._transport)
         caches: dict[Any, Indexer[Any]] = {MXJOBS: jobs, **children.by_resource}
         writes = OwnWrites(caches, self._clock.monotonic)
-        self._reconciler = Reconciler(
+        self._reconciler = make_reconciler(
             client,
             jobs,
             children,
             writes,
-            executor=Executor(client, writes, served=lambda: children.served),
             integrations=(
                 (Argo(), lambda: KindsState("Absent")),
                 (Kueue(), self._queue_system),

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 import msgspec
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
+from reconcilers import make_reconciler
 
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
-from mxnet_operator.controller.reconcile import REQUEUE_AFTER, Reconciler
+from mxnet_operator.controller.reconcile import REQUEUE_AFTER
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.plan.placement import IGNORED_AFTER
@@ -31,7 +32,7 @@ class Caches:
     def another_controller(self):
         """One that remembers no writes: restarted, or a second leader."""
         writes = OwnWrites({MXJOBS: self.jobs, **self.children.by_resource}, lambda: self.now)
-        return Reconciler(self._world.client, self.jobs, self.children, writes, now=lambda: self.time)
+        return make_reconciler(self._world.client, self.jobs, self.children, writes, now=lambda: self.time)
 
     async def turn_back_to_the_first_pod(self):
         """Let it be the second in which the first pod was made, by the API server's clock."""

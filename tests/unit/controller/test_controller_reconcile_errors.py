@@ -11,6 +11,7 @@ import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, gang, submitted, world
 from foreign_children import foreign_pod
+from reconcilers import make_reconciler
 
 from mxnet_operator.api import names
 from mxnet_operator.api.crd import custom_resource_definition
@@ -20,7 +21,6 @@ from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import pods, services
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
-from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, FAILURES_BEFORE_REPORT
 from mxnet_operator.integrations.argo import Argo
 from mxnet_operator.integrations.argo.policy import READ_INTERVAL
@@ -65,7 +65,7 @@ class Looks:
         jobs, children = Indexer(), ChildCaches()
         self.caches = jobs, children.pods, children.by_resource[resources.SERVICES]
         writes = OwnWrites({MXJOBS: jobs, **children.by_resource})
-        self.reconciler = Reconciler(
+        self.reconciler = make_reconciler(
             w.client,
             jobs,
             children,
