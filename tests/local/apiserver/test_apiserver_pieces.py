@@ -11,7 +11,7 @@ from mxnet_operator.api import builtin_types as checked_in
 from mxnet_operator.api.strategic_merge import strategic_merge
 from mxnet_operator.local.apiserver.requests import find_target
 from mxnet_operator.local.apiserver.resources import PODS, Catalog
-from mxnet_operator.local.apiserver.tables import TableFormat, age, requested_table, table
+from mxnet_operator.local.apiserver.tables import age, table, wants_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOOL = Path(__file__).parents[3] / "tools" / "builtin_types.py"
@@ -92,19 +92,17 @@ def test_an_age_is_told_in_the_units_that_matter(seconds, text):
 def test_a_pod_shows_why_it_is_where_it_is(status, deleting, shown):
     metadata = {"name": "p", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})}
     pod = {"metadata": metadata, "spec": {"containers": [{}], "initContainers": [{}]}, "status": status}
-    row = table(PODS, [pod], TableFormat("v1"), NOW)["rows"][0]
+    row = table(PODS, [pod], NOW, {})["rows"][0]
     assert row["cells"][2] == shown
 
 
 def test_a_table_is_made_for_who_asks_first_for_one():
     tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
-    assert requested_table(f"{tables},application/json", "") == TableFormat("v1", "Metadata")
-    assert requested_table(f"application/json,{tables}", "") is None
-    assert requested_table("", "") is None
-    assert requested_table(tables.replace("v1", "v1beta1"), "Object") == TableFormat("v1beta1", "Object")
-    assert (
-        requested_table("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json", "") is None
-    )
+    of_metadata = tables.replace("Table", "PartialObjectMetadataList")
+    for accept in (f"{tables},application/json", "application/json; as=Table; v=v1; g=meta.k8s.io, */*"):
+        assert wants_table({"Accept": accept})
+    for headers in ({}, {"Accept": f"application/json,{tables}"}, {"Accept": f"{of_metadata},application/json"}):
+        assert not wants_table(headers)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mxnet_operator.local.apiserver.statuses import (
     not_found,
     unsupported_media_type,
 )
-from mxnet_operator.local.apiserver.store import DeleteOptions
+from mxnet_operator.local.apiserver.store import DeleteOptions, WriteOptions
 from mxnet_operator.local.apiserver.watch import WatchOptions
 
 
@@ -141,8 +141,9 @@ def _read_any(request: Request) -> Any:
         raise unsupported_media_type((_JSON,)) from error
 
 
-def is_dry_run(request: Request) -> bool:
-    return request.query.get("dryRun") == "All"
+def write_options(request: Request, target: Target) -> WriteOptions:
+    query = request.query
+    return WriteOptions(target.subresource, query.get("dryRun") == "All", query.get("fieldValidation", "") or "Warn")
 
 
 def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
@@ -170,7 +171,7 @@ def delete_options(request: Request) -> DeleteOptions:
         propagation,
         at(body, "preconditions", "uid"),
         at(body, "preconditions", "resourceVersion"),
-        is_dry_run(request) or body.get("dryRun") == ["All"],
+        request.query.get("dryRun") == "All" or body.get("dryRun") == ["All"],
     )
 
 
