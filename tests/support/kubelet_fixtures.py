@@ -19,6 +19,7 @@ from mxnet_operator.kube.resources import EVENTS, PODS
 from mxnet_operator.local.claims import claim_subnet
 from mxnet_operator.local.images import Image, ImageError, ReadyImage, Start
 from mxnet_operator.local.kubelet.kubelet import Kubelet
+from mxnet_operator.local.kubelet.node import NodeOptions
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
 from mxnet_operator.local.waiting import Timing
 
@@ -215,8 +216,8 @@ async def running_kubelet(
             Client(load_credentials(str(server.kubeconfig))) as client,
             Client(load_credentials(str(kubeconfig or server.kubeconfig))) as kubelets_client,
         ):
-            options = {"timing": IMPATIENT, "gpus": 0, **options}
-            kubelet = Kubelet(kubelets_client, folder / "pods", images, subnet, **options)
+            offered = NodeOptions(**{"gpus": 0, **options})
+            kubelet = Kubelet(kubelets_client, folder / "pods", images, subnet, offered, timing=IMPATIENT)
             server.server.log_source = kubelet.log_source
             running = asyncio.create_task(kubelet.run())
             try:

@@ -10,7 +10,7 @@ import msgspec
 from mxnet_operator.api import kinds
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import Kind
-from mxnet_operator.api.metadata_rules import FIELDS, annotation_errors, label_errors
+from mxnet_operator.api.metadata_rules import annotation_errors, label_errors
 from mxnet_operator.api.pod_template import builtin_schema
 from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import complete_schema, is_served, job_schema, served_schema
@@ -19,8 +19,6 @@ from mxnet_operator.api.types import MXJob
 
 _GENERATED_SUFFIX = 5
 """Characters that the API server appends to generateName."""
-_HEADER: Schema = {"apiVersion": {}, "kind": {}, "metadata": {"properties": {name: {} for name in FIELDS}}}
-"""What every object has, which a CRD's schema leaves out."""
 
 
 def validate(manifest: Any, *, replaces: Any = None, is_stored: bool = False) -> list[FieldError]:
@@ -87,12 +85,10 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
 
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
     """Return fields that the server would drop from the job or its pods, with the name that was probably meant."""
-    pruned = clone(manifest)
-    schema = complete_schema(_kind(manifest))
-    metadata = manifest.get("metadata")
-    of_metadata = metadata if isinstance(metadata, dict) else {}
-    unknown = [*(f"metadata.{name}" for name in of_metadata if name not in FIELDS), *prune(schema, pruned)]
-    known = {**schema, "properties": {**schema["properties"], **_HEADER}}
+    pruned, schema = clone(manifest), complete_schema(_kind(manifest))
+    unknown = prune(builtin_schema("ObjectMeta"), pruned.get("metadata"), "metadata") + prune(schema, pruned)
+    header = {"apiVersion": {}, "kind": {}, "metadata": builtin_schema("ObjectMeta")}
+    known = {**schema, "properties": {**schema["properties"], **header}}
     return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown]
 
 

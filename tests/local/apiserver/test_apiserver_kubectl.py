@@ -95,11 +95,6 @@ async def test_get_services_nodes_namespaces_and_definitions(api, kubectl):
     await kubectl.ok("wait", "--for=condition=Established", "crd/mxjobs.kubeflow.org", f"--timeout={SECONDS}s")
 
 
-async def test_auth_can_i_is_answered(kubectl):
-    assert await kubectl.ok("auth", "can-i", "create", "mxjobs.kubeflow.org") == "yes\n"
-    assert await kubectl.ok("auth", "can-i", "get", "/healthz") == "yes\n"
-
-
 async def test_a_node_is_cordoned_drained_and_given_back(api, kubectl):
     """Evictions aren't served, so kubectl deletes the pods: with DeleteOptions in protobuf."""
     (await api.post("/api/v1/nodes", {"metadata": {"name": "n1"}})).ok()

@@ -268,9 +268,6 @@ def test_a_bad_label_hides_no_mistake_of_the_rules() -> None:
     assert found[0].startswith('metadata.labels: Invalid value: "b c"')
 
 
-FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
-
-
 def test_a_container_of_another_name_is_no_error_of_the_api_server() -> None:
     """A rule that reads names of containers would cost each write of a status more than all others together."""
     job = changed(worker(), "main", *CONTAINERS, 0, "name")

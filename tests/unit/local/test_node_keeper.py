@@ -14,7 +14,7 @@ class Server:
 
     def __init__(self):
         self.creations = [None, ApiUnavailable("away"), None]
-        self.beats = [ApiError(404, "NotFound", "no node"), ApiError(404, "NotFound", "no node"), None]
+        self.beats = [*(ApiError(404, "NotFound", "no node") for _ in range(3)), None]
         self.lives = asyncio.Event()
 
     async def create(self, _path, _node):

@@ -33,12 +33,9 @@ class _Type(Enum):
     BYTES = auto()
     BYTES_BY_KEY = auto()
     """In JSON base64, by key."""
-    BOOL = auto()
     INT = auto()
-    INT_OR_ABSENT = auto()
 
 
-_NUMBERS: Final = (_Type.BOOL, _Type.INT, _Type.INT_OR_ABSENT)
 _Message = Mapping[int, tuple[str, "_Type | _Message"]]
 """Fields of a message by number: the name in JSON, and the type."""
 
@@ -70,14 +67,13 @@ def _decoded(message: _Message, data: bytes) -> Object:
         if number not in message:
             continue
         name, kind = message[number]
-        if isinstance(value, int) is not (kind in _NUMBERS):
+        if isinstance(value, int) is not (kind is _Type.INT):
             raise ValueError(f"{name} has the wrong wire type")
         match kind:
             case _Type.BYTES:
                 found[name] = value
-            case _Type.BOOL | _Type.INT | _Type.INT_OR_ABSENT:
-                if value or kind is _Type.INT_OR_ABSENT:
-                    found[name] = bool(value) if kind is _Type.BOOL else int.from_bytes(value.to_bytes(8), signed=True)
+            case _Type.INT:
+                found[name] = int.from_bytes(value.to_bytes(8), signed=True)
             case _Type.TEXT:
                 if value:
                     found[name] = value.decode()
@@ -137,7 +133,7 @@ _METADATA: Final = (
     },
 )
 _DELETE_OPTIONS: Final[_Message] = {
-    1: ("gracePeriodSeconds", _Type.INT_OR_ABSENT),
+    1: ("gracePeriodSeconds", _Type.INT),
     2: ("preconditions", {1: ("uid", _Type.TEXT), 2: ("resourceVersion", _Type.TEXT)}),
     4: ("propagationPolicy", _Type.TEXT),
     5: ("dryRun", _Type.TEXTS),
@@ -148,14 +144,11 @@ _KINDS: Final[Mapping[tuple[str, str], _Message]] = {
         1: _METADATA,
         2: ("data", _Type.TEXT_BY_KEY),
         3: ("binaryData", _Type.BYTES_BY_KEY),
-        4: ("immutable", _Type.BOOL),
     },
     ("v1", "Secret"): {
         1: _METADATA,
         2: ("data", _Type.BYTES_BY_KEY),
         3: ("type", _Type.TEXT),
         4: ("stringData", _Type.TEXT_BY_KEY),
-        5: ("immutable", _Type.BOOL),
     },
-    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {},  # every one is allowed
 }

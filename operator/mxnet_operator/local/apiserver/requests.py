@@ -11,7 +11,7 @@ from mxnet_operator.local.apiserver import protobuf
 from mxnet_operator.local.apiserver.json_values import at
 from mxnet_operator.local.apiserver.paging import parse_revision
 from mxnet_operator.local.apiserver.resources import NAMESPACES, Catalog, Resource
-from mxnet_operator.local.apiserver.selectors import Selector, both, field_selector, label_selector
+from mxnet_operator.local.apiserver.selectors import Selector, field_selector, label_selector
 from mxnet_operator.local.apiserver.statuses import (
     StatusError,
     bad_request,
@@ -148,7 +148,8 @@ def write_options(request: Request, target: Target) -> WriteOptions:
 
 def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
     labels = label_selector(query.get("labelSelector", ""))
-    return both(labels, field_selector(query.get("fieldSelector", ""), target.resource))
+    fields = field_selector(query.get("fieldSelector", ""), target.resource)
+    return lambda obj: labels(obj) and fields(obj)
 
 
 def delete_options(request: Request) -> DeleteOptions:

@@ -120,14 +120,6 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     ("api-extensions",),
     verbs=READ,
 )
-ACCESS_REVIEWS = Resource(
-    "authorization.k8s.io",
-    "v1",
-    "selfsubjectaccessreviews",
-    "SelfSubjectAccessReview",
-    False,
-    verbs=frozenset({"create"}),
-)
 BUILT_IN = (
     NAMESPACES,
     NODES,
@@ -139,7 +131,6 @@ BUILT_IN = (
     EVENTS,
     LEASES,
     CUSTOM_RESOURCE_DEFINITIONS,
-    ACCESS_REVIEWS,
 )
 
 

@@ -101,9 +101,6 @@ class Store:
     """Store of all objects of the cluster.
 
     Args:
-        crds: CustomResourceDefinition manifests to serve.
-        clock: Gives the time, with its zone.
-        rng: Where uids and generated names come from.
         history: How many changes of each resource a watch can go back.
         first_revision: Where resourceVersions start; by default in milliseconds of the clock, so that one of an
             earlier life of the cluster is too old in this one, not in its future.

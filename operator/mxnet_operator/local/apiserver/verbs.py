@@ -21,7 +21,7 @@ from mxnet_operator.local.apiserver.requests import (
     read_object,
     write_options,
 )
-from mxnet_operator.local.apiserver.statuses import bad_request, method_not_allowed, success
+from mxnet_operator.local.apiserver.statuses import method_not_allowed, success
 from mxnet_operator.local.apiserver.store import Store
 from mxnet_operator.local.apiserver.tables import table, wants_table
 
@@ -80,15 +80,11 @@ class Verbs:
 
     def _list(self, request: Request, target: Target) -> Answer:
         selector = object_selector(target, request.query)
-        page = read_page(self._store, target.resource, target.namespace, selector, request.query)
-        return self._objects(request, target, page.items, page.metadata)
+        items, metadata = read_page(self._store, target.resource, target.namespace, selector, request.query)
+        return self._objects(request, target, items, metadata)
 
     def _create(self, request: Request, target: Target) -> Answer:
         body = read_object(request, target.resource)
-        if target.resource is builtin.ACCESS_REVIEWS:
-            if not isinstance(body, dict):
-                raise bad_request("the object provided is unrecognized (must be of type SelfSubjectAccessReview)")
-            return Answer(body | {"status": {"allowed": True}}, 201)
         options = write_options(request, target)
         obj = self._store.create(target.resource, target.namespace, body, options)
         return self._object(request, target, obj, 201, options.warnings)

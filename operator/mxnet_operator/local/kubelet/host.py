@@ -1,6 +1,6 @@
 """Resources that the pods of one node share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,8 +43,6 @@ class Host:
     """Folder with a folder for each pod, named by its uid."""
     short_path: ShortPath
     """Short path to the same folder."""
-    allocatable: Mapping[str, str]
-    """What the node offers, as quantities by resource."""
     images: Images
     processes: Processes
     devices: Devices

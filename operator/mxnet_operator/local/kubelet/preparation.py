@@ -106,7 +106,7 @@ async def addressed_environment(
     # The cache may not have heard of the address yet.
     pod = {**pod, "status": {**(pod.get("status") or {}), "podIP": place.address, "hostIP": "127.0.0.1"}}
     objects = await fetch_keyed_objects(host.client, namespace, environment.references(container))
-    variables = environment.variables(pod, container, objects, host.allocatable)
+    variables = environment.variables(pod, container, objects)
     own = {each["metadata"]["name"]: each for each in await _own_services(host, pod)}
     names = Names(namespace, lambda name: own.get(name) or host.service_of(namespace, name), host.pods)
     loop = asyncio.get_running_loop()

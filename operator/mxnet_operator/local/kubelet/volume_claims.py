@@ -26,6 +26,7 @@ from mxnet_operator.readers.volumes import claims_needed
 Object = dict[str, Any]
 
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 _log = logging.getLogger(__name__)
 
@@ -33,12 +34,7 @@ _log = logging.getLogger(__name__)
 class VolumeClaims:
     """Provisioner of the claims of one node; `run` removes what belongs to deleted claims.
 
-    Args:
-        client: The way to the API server.
-        folder: Where the claims' folders are.
-        pods_of: Returns the pods of a namespace.
-        changes: Rings when a pod changes; rung when a claim does.
-        timing: How long to wait before a failed removal is tried again.
+    `pods_of` returns the pods of a namespace; `changes` rings when a pod changes, and is rung when a claim does.
     """
 
     def __init__(
@@ -159,7 +155,3 @@ def _why_unusable(name: str, claim: Object | None) -> str:
     if claim["spec"].get("volumeMode") == "Block":
         return f'persistentvolumeclaim "{name}": the local cluster doesn\'t support volumeMode Block'
     return ""
-
-
-def _decode(raw: msgspec.Raw) -> Object:
-    return msgspec.json.decode(raw, type=dict[str, Any])
