@@ -52,8 +52,8 @@ async def kubelet(server):
                 try:
                     yield
                 finally:
-                    await node.stop()
-                    await running
+                    running.cancel()
+                    await asyncio.wait([running])
                     await client.delete(NODES.path(None, "local"))
 
 

@@ -1,6 +1,7 @@
 """A kubelet on a real local API server, and images that need no building: this interpreter."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -71,6 +72,9 @@ class Node:
     subnet: str
     running_kubelet: "asyncio.Task[None]"
     namespace: str = "default"
+
+    async def stop(self) -> None:
+        await cancelled(self.running_kubelet)
 
     async def create(self, pod: dict[str, Any]) -> Any:
         return await self.client.create(PODS.path(self.namespace), pod)
@@ -201,6 +205,13 @@ def make_pod(
     }
 
 
+async def cancelled(running: "asyncio.Task[None]") -> None:
+    """Cancel a kubelet, and wait for the end of its processes."""
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
 @asynccontextmanager
 async def running_kubelet(
     server: Any, folder: Path, *, images: Any = None, kubeconfig: Path | None = None, **options: Any
@@ -223,8 +234,7 @@ async def running_kubelet(
             try:
                 yield Node(kubelet, client, images, folder / "pods", subnet, running)
             finally:
-                await kubelet.stop()
-                await running
+                await cancelled(running)
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.crd import definitions, legacy_definitions
 from mxnet_operator.dashboard.server import Dashboard, new_token, page_template
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -84,7 +84,7 @@ async def run_cluster(
     """
     files = make_cluster_folder(home)
     async with contextlib.AsyncExitStack() as held:
-        home_lock = held.enter_context(HomeLock(files.lock))
+        home_lock = held.enter_context(contextlib.closing(HomeLock(files.lock)))
         subnet, claim = claim_subnet(home)
         held.enter_context(claim)
         on_step("API server")
@@ -120,7 +120,7 @@ async def run_cluster(
                     if home_lock.is_there():
                         write_state(files, msgspec.structs.replace(state, stopping=True))
         finally:
-            await _stop(components, kubelet)
+            await _stop(components)
 
 
 async def _deleted(lock: HomeLock) -> None:
@@ -170,11 +170,7 @@ async def _first(goal: Coroutine[Any, Any, None], stop: asyncio.Event, component
             task.cancel()
 
 
-async def _stop(components: Components, kubelet: Kubelet) -> None:
-    for task, name in components.items():
-        if name != "kubelet":
-            task.cancel()
-    await kubelet.stop()
+async def _stop(components: Components) -> None:
     for task in components:
         task.cancel()
     for result in await asyncio.gather(*components, return_exceptions=True):

@@ -123,7 +123,7 @@ def test_a_table_is_made_for_who_asks_first_for_one():
     ],
 )
 def test_a_path_means_a_resource(path, found):
-    target = find_target(Catalog.of([]), path)
+    target = find_target(Catalog([]), path)
     actual = target and (target.resource.plural, target.namespace, target.name, target.subresource)
     assert actual == found
 

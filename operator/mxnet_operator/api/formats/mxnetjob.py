@@ -12,7 +12,7 @@ from msgspec import Meta
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.format import Definition, Format, Note, Path, Spec, no_conflicts, no_words
 from mxnet_operator.api.formats.list_spec import TRAINING
-from mxnet_operator.api.formats.older_types import FLAT_FIELDS, MAX_ENTRIES, FlatSpec, ListSpec, MapReplica, MapSpec
+from mxnet_operator.api.formats.older_types import FLAT_FIELDS, MAX_ENTRIES, FlatSpec, ListSpec, MapSpec
 from mxnet_operator.api.formats.phases import counts_as_map
 from mxnet_operator.api.formats.refusals import ENTRY, LIST, no_field
 from mxnet_operator.api.formats.templates import port_of, port_path, with_port
@@ -74,7 +74,6 @@ _DEFINITION: Final = Definition(
     kind=KIND,
     spec=NetSpec,
     refused=(ListSpec, FlatSpec, MapSpec),
-    refused_of_replica=MapReplica,
     rules=tuple(_rules()),
     transitions=(COUNTS_OF_NET_STAY,),
 )

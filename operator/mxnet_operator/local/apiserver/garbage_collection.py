@@ -22,7 +22,7 @@ class GarbageCollector:
     `wake` is called when there is work for `run`.
     """
 
-    def __init__(self, store: Store, wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, store: Store, wake: Callable[[], object] = lambda: None) -> None:
         self._store = store
         self._wake = wake
         self._resources = {r.key: r for r in store.catalog.resources if r.stored}

@@ -19,11 +19,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class ProtobufError(Exception):
-    """The bytes aren't a message."""
-
-
-class UnsupportedKindError(Exception):
-    """The message is an object of a kind that isn't read in this encoding."""
+    """The bytes aren't a message, or that of a kind which isn't read in this encoding."""
 
 
 class _Type(Enum):
@@ -45,7 +41,6 @@ def read_object(body: bytes) -> Object:
 
     Raises:
         ProtobufError: it can't be decoded.
-        UnsupportedKindError: it is of another kind.
     """
     if not body.startswith(_MAGIC):
         raise ProtobufError("the body is not an object in Kubernetes' protobuf encoding")
@@ -55,7 +50,7 @@ def read_object(body: bytes) -> Object:
         api_version, kind = header.get("apiVersion", ""), header.get("kind", "")
         message = _DELETE_OPTIONS if kind == "DeleteOptions" else _KINDS.get((api_version, kind))
         if message is None or envelope.get("contentEncoding"):
-            raise UnsupportedKindError(header)
+            raise ProtobufError(f"{api_version} {kind} is not read in Kubernetes' protobuf encoding")
         return {**header, **_decoded(message, envelope.get("raw", b""))}
     except (ValueError, IndexError) as error:
         raise ProtobufError(str(error)) from error

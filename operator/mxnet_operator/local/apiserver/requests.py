@@ -136,8 +136,6 @@ def _read_any(request: Request) -> Any:
     try:
         return protobuf.read_object(request.body)
     except protobuf.ProtobufError as error:
-        raise bad_request(f"couldn't get version/kind; protobuf error: {error}") from error
-    except protobuf.UnsupportedKindError as error:
         raise unsupported_media_type((_JSON,)) from error
 
 

@@ -1,7 +1,7 @@
 """Resources of the API server: built-in ones, and those of CustomResourceDefinitions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 READ = frozenset({"get", "list", "watch"})
@@ -157,22 +157,16 @@ def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
     ]
 
 
-@dataclass(frozen=True)
 class Catalog:
-    """Catalog of the served resources, by the parts of their URLs."""
+    """Catalog of the served resources: the built-in ones, and those of CustomResourceDefinitions."""
 
-    resources: tuple[Resource, ...]
-    definitions: tuple[Mapping[str, Any], ...] = ()
-    by_path: Mapping[tuple[str, str, str], Resource] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, crds: Iterable[Mapping[str, Any]]) -> "Catalog":
-        definitions = tuple(crds)
-        resources = BUILT_IN + tuple(each for crd in definitions for each in from_definition(crd))
-        return cls(resources, definitions, {(r.group, r.version, r.plural): r for r in resources})
+    def __init__(self, crds: Iterable[Mapping[str, Any]]) -> None:
+        self.definitions = tuple(crds)
+        self.resources = (*BUILT_IN, *(each for crd in self.definitions for each in from_definition(crd)))
+        self._by_path = {(r.group, r.version, r.plural): r for r in self.resources}
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        return self.by_path.get((group, version, plural))
+        return self._by_path.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         return next((r for r in self.resources if (r.api_version, r.kind) == (api_version, kind)), None)

@@ -57,8 +57,7 @@ class ApiServer:
         self._documents = Documents(self.store.catalog)
         self._verbs = Verbs(self.store)
         self._closing = asyncio.Event()
-        self._collector = GarbageCollector(self.store, self._collect_soon)
-        self._collecting = False
+        collector = GarbageCollector(self.store, lambda: asyncio.get_running_loop().call_soon(collector.run))
         self._runner: web.AppRunner | None = None
 
     async def start(self, ssl_context: ssl.SSLContext, host: str = "127.0.0.1", port: int = 0) -> int:
@@ -94,10 +93,7 @@ class ApiServer:
         try:
             return await self._answer(request)
         except StatusError as error:
-            response = _json(error.status, error.code)
-            if error.retry_after:
-                response.headers["Retry-After"] = str(error.retry_after)
-            return response
+            return _json(error.status, error.code)
         except RecursionError:
             return _json(bad_request("the body is nested too deeply").status, 400)
         except web.HTTPException:
@@ -176,17 +172,6 @@ class ApiServer:
             if request.transport is not None:
                 request.transport.abort()
         return response
-
-    def _collect_soon(self) -> None:
-        if not self._collecting:
-            self._collecting = True
-            asyncio.get_running_loop().call_soon(self._collect)
-
-    def _collect(self) -> None:
-        try:
-            self._collector.run()
-        finally:
-            self._collecting = False
 
 
 async def _read(request: web.Request) -> Request:

@@ -115,7 +115,7 @@ class Store:
         history: int = 1000,
         first_revision: int | None = None,
     ) -> None:
-        self.catalog = Catalog.of(crds)
+        self.catalog = Catalog(crds)
         self.clock = clock
         self._rng = rng or random.SystemRandom()
         if first_revision is None:

@@ -54,12 +54,7 @@ _LABEL_1035_RULE = (
 )
 
 
-def is_dns_label(text: str) -> bool:
-    """Whether `text` is a valid name of a container, a port or a namespace."""
-    return len(text) <= 63 and _LABEL.fullmatch(text) is not None
-
-
-def dns_label_errors(path: str, text: str) -> Iterator[FieldError]:
+def _label_errors(path: str, text: str) -> Iterator[FieldError]:
     if len(text) > 63:
         yield invalid(path, text, "must be no more than 63 bytes")
     if not _LABEL.fullmatch(text):
@@ -84,8 +79,8 @@ def _name_errors(resource: Resource, name: str) -> Iterator[FieldError]:
     path = "metadata.name"
     if not name:
         yield required(path, "name or generateName is required")
-    elif resource is NAMESPACES and not is_dns_label(name):
-        yield invalid(path, name, _LABEL_RULE)
+    elif resource is NAMESPACES:
+        yield from _label_errors(path, name)
     elif resource is SERVICES and (len(name) > 63 or not _LABEL_1035.fullmatch(name)):
         yield invalid(path, name, _LABEL_1035_RULE)
     elif len(name) > 253:
@@ -228,7 +223,7 @@ def _pod_errors(pod: Object) -> Iterator[FieldError]:
     for field in ("volumes", "containers", "initContainers"):
         for position, each in enumerate(spec.get(field) or ()):
             path, name = f"spec.{field}[{position}]", each["name"]
-            yield from dns_label_errors(f"{path}.name", name)  # it becomes the name of a folder
+            yield from _label_errors(f"{path}.name", name)  # it becomes the name of a folder
             if name in taken and field != "volumes":
                 yield FieldError(f"{path}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
             if field != "volumes":

@@ -16,8 +16,9 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import NODES, PODS, SERVICES
 from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.home import CLAIMS
+from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.kubelet.devices import Devices, device_kinds
-from mxnet_operator.local.kubelet.host import Host, Images
+from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted, PodIndex
 from mxnet_operator.local.kubelet.node import NodeKeeper, NodeOptions, capacity
@@ -32,7 +33,6 @@ from mxnet_operator.readers.pods import ENDED
 
 Object = dict[str, Any]
 
-_NAMESPACE = "namespace"
 NODE = "local"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -51,7 +51,7 @@ class Kubelet:
         self,
         client: Client,
         state_dir: Path,
-        images: Images,
+        images: ImageStore,
         subnet: str,
         options: NodeOptions = NodeOptions(),  # noqa: B008 - frozen
         *,
@@ -60,7 +60,7 @@ class Kubelet:
         devices = device_kinds(os.environ, gpus=options.gpus, share=options.gpu_share, counts=dict(options.resources))
         folder = state_dir.absolute()
         offered = capacity(options.cpus, devices, folder)
-        self._cache: Indexer[Object] = Indexer({_NAMESPACE: _namespace_of})
+        self._cache: Indexer[Object] = Indexer()
         self._services: Indexer[Object] = Indexer()
         self._client = client
         self._timing = timing
@@ -68,12 +68,9 @@ class Kubelet:
         self._pods: dict[str, Pod] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._clean_ups: set[asyncio.Task[None]] = set()
-        self._started = False
-        self._stop = asyncio.Event()
-        self._stopped = asyncio.Event()
         self._scheduler_events = EventRecorder(client, "default-scheduler", NODE)
         pods_changed = Changes()
-        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._pods_in, pods_changed, timing)
+        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._all_pods, pods_changed, timing)
         short_path = ShortPath(folder)
         self._host = Host(
             client=client,
@@ -117,41 +114,21 @@ class Kubelet:
         return self._host.logs
 
     async def run(self) -> None:
-        """Run pods until `stop` is called or the task is cancelled; on return every process of a pod has ended."""
+        """Run pods until cancelled; on return every process of a pod has ended: by SIGTERM, a short grace, SIGKILL."""
         await asyncio.to_thread(self._host.folder.mkdir, 0o700, parents=True, exist_ok=True)
-        self._started = True
-        tasks: list[asyncio.Task[Any]] = []
+        tasks: list[asyncio.Task[None]] = []
         try:
             await self._host.processes.start()
-            tasks += [
-                asyncio.create_task(each)
-                for each in (
-                    self._service_reflector.run(),
-                    self._reflector.run(),
-                    self._remove_left_overs(),
-                    *await self._node_parts(),
-                )
-            ]
-            stop = asyncio.create_task(self._stop.wait())
-            tasks.append(stop)
-            while not stop.done():
-                done, _ = await asyncio.wait([each for each in tasks if not each.done()], return_when="FIRST_COMPLETED")
-                for task in done:
-                    task.result()
+            parts = (self._service_reflector.run(), self._reflector.run(), self._remove_left_overs())
+            tasks += [asyncio.create_task(each) for each in (*parts, *await self._node_parts())]
+            await asyncio.gather(*tasks)
         finally:
             await _cancelled(tasks)
             await self._take_down()
-            self._stopped.set()
 
     async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Return the tasks that make this a node of its control plane; tests replace them for a real Kubernetes."""
         return self._node.run(), self._node_reflector.run(), self._scheduler.run(), self._volume_claims.run()
-
-    async def stop(self) -> None:
-        """Stop every process (SIGTERM, a short grace period, SIGKILL) and wait for their end."""
-        self._stop.set()
-        if self._started:
-            await self._stopped.wait()
 
     async def _take_down(self) -> None:
         for pod in self._pods.values():
@@ -231,19 +208,12 @@ class Kubelet:
             if folder.name not in known and not await asyncio.to_thread(outlives_cluster, folder):
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    def _pods_in(self, namespace: str) -> tuple[Object, ...]:
-        return self._cache.by_index(_NAMESPACE, namespace)
-
     def _all_pods(self) -> list[Object]:
         return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]
 
     def _all_nodes(self) -> dict[str, Object]:
         nodes = (self._nodes.get(key) for key in self._nodes)
         return {node["metadata"]["name"]: node for node in nodes if node is not None}
-
-
-def _namespace_of(obj: Object) -> str:
-    return str(obj["metadata"]["namespace"])
 
 
 def _rules(node: Object | None) -> Object | None:

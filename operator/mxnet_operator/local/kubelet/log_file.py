@@ -85,11 +85,6 @@ class LogFile:
         self.closed = True
         self._changes.notify()
 
-    def remove(self) -> None:
-        """Delete the files; readers get no more output."""
-        for path in (self._path, self._older):
-            path.unlink(missing_ok=True)
-
     def tail(self) -> str:
         """Return the end of the log as for FallbackToLogsOnError: 80 lines or 2048 bytes at most."""
         return b"".join(self._tail)[-TAIL_BYTES:].decode("utf-8", "replace")

@@ -166,7 +166,7 @@ async def prepare(
     given = mounts(container, place.volumes, values)
     inside = {path: real for path, real in given.items() if path.startswith("/")}
     links = {path: real for path, real in given.items() if path not in inside}
-    inside = {termination_path(container): message_file, **inside}
+    inside = {str(container.get("terminationMessagePath") or "/dev/termination-log"): message_file, **inside}
     if image.start.folder:
         inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)
@@ -276,10 +276,6 @@ def _command(container: Mapping[str, Any], start: Start) -> list[str]:
             " an ENTRYPOINT or CMD"
         )
     return words
-
-
-def termination_path(container: Mapping[str, Any]) -> str:
-    return str(container.get("terminationMessagePath") or "/dev/termination-log")
 
 
 def _make_folders(pod: Path, container: Path, workspace: Path, work: Path, image: ReadyImage) -> None:
