@@ -30,6 +30,10 @@ _OLDER_FIELDS: Final = _quoted((*FLAT_FIELDS, "replicaSpecs"))
 """Fields of spec that make a manifest one of an older format, whatever version is written."""
 
 
+_METADATA_FIELDS: Final = _quoted((*types()["ObjectMeta"], "clusterName"))
+"""Fields of metadata; servers before 1.25 wrote the last one."""
+
+
 def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Value) -> str:
     """Return the manifest as YAML with Argo's tags in it.
 
@@ -54,7 +58,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             "let spec = type(job.spec) == 'map' ? job.spec : sprig.dict();",
             "let policy = type(spec.runPolicy) == 'map' ? spec.runPolicy : sprig.dict();",
             f"let unknown = concat(filter(keys(job), not (# in [{_quoted(PARTS)}])),"
-            f" map(filter(keys(meta), not (# in [{_quoted(types()['ObjectMeta'])}])), 'metadata.' + #));",
+            f" map(filter(keys(meta), not (# in [{_METADATA_FIELDS}])), 'metadata.' + #));",
             "let wrong = type(job.spec) != 'map'",
             f"? 'the manifest is no MXJob as JSON, which {AS_JSON} makes'",
             ": any([job.metadata, meta.labels, meta.annotations, spec.runPolicy], type(#) not in ['map', 'nil'])",

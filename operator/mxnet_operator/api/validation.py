@@ -89,7 +89,8 @@ def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
     unknown = prune(builtin_schema("ObjectMeta"), pruned.get("metadata"), "metadata") + prune(schema, pruned)
     header = {"apiVersion": {}, "kind": {}, "metadata": builtin_schema("ObjectMeta")}
     known = {**schema, "properties": {**schema["properties"], **header}}
-    return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown]
+    of_old_servers = "metadata.clusterName"  # before 1.25
+    return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown if path != of_old_servers]
 
 
 def decode(manifest: bytes | dict[str, Any]) -> MXJob:

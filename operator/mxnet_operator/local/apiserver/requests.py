@@ -180,7 +180,6 @@ def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
     Raises:
         StatusError: 400 or 422 where the options are invalid, alone or together.
     """
-    bookmarks = truth(query.get("allowWatchBookmarks"))
     send_initial = query.get("sendInitialEvents")
     revision = parse_revision(query.get("resourceVersion", ""))
     from_now = revision == 0 if send_initial is None else truth(send_initial)
@@ -194,7 +193,6 @@ def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
         target.namespace,
         object_selector(target, query),
         None if from_now else revision,
-        bookmarks,
+        truth(query.get("allowWatchBookmarks")),
         timeout,
-        marker=bookmarks and from_now,
     )

@@ -43,7 +43,6 @@ _OTHER_NAMESPACE = "the namespace of the provided object does not match the name
 _BINDINGS = dataclasses.replace(builtin.PODS, plural="pods/binding")
 _EVENT_LIFE = timedelta(hours=1)
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
-_LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 PROTECTION = "kubernetes.io/pvc-protection"
 """Finalizer of a claim, which goes once no pod uses the claim."""
 FOREGROUND = "foregroundDeletion"
@@ -342,7 +341,7 @@ class Store:
 
     def _terminate_namespace(self, old: Object, dry_run: bool) -> Object:
         name = old["metadata"]["name"]
-        if name in _LASTING_NAMESPACES:
+        if name in _FIRST_NAMESPACES:
             raise forbidden(builtin.NAMESPACES, name, "this namespace may not be deleted")
         if dry_run or "deletionTimestamp" in old["metadata"]:
             return old
