@@ -111,7 +111,7 @@ def decode(resource: Resource, body: Any) -> tuple[Object, list[str]]:
         raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
     (_check_custom_kind if resource.custom else _check_kind)(resource, body)
     obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, **_without_nulls(resource, body)}
-    return obj, _prune(resource, obj)
+    return obj, _fit(resource, obj)
 
 
 def _check_kind(resource: Resource, body: Object) -> None:
@@ -149,7 +149,8 @@ def _without_nulls(resource: Resource, body: Object) -> Object:
     return copied | {"metadata": without_nulls(body.get("metadata") or {})}
 
 
-def _prune(resource: Resource, obj: Object) -> list[str]:
+def _fit(resource: Resource, obj: Object) -> list[str]:
+    """Fit a decoded object to its schema, in place; returns the paths of the fields that were unknown."""
     metadata, content = obj["metadata"], {key: value for key, value in obj.items() if key not in _HEADER}
     schema = _schema(resource)
     _check_types(builtin_schema("ObjectMeta"), metadata, "metadata")
