@@ -48,25 +48,9 @@ def test_other_lists_and_directives_of_a_strategic_merge():
     assert strategic_merge(ports, {"ports": [{"port": 1, "name": "b"}]}) == {"ports": [{"port": 1, "name": "b"}]}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0s"),
-        (119, "119s"),
-        (120, "2m"),
-        (125, "2m5s"),
-        (700, "11m"),
-        (3 * 3600, "3h"),
-        (3 * 3600 + 60, "3h1m"),
-        (9 * 3600, "9h"),
-        (50 * 3600, "2d2h"),
-        (9 * 86400, "9d"),
-        (800 * 86400, "2y70d"),
-        (3000 * 86400, "8y"),
-    ],
-)
-def test_an_age_is_told_in_the_units_that_matter(seconds, text):
-    assert age((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == text
+def test_an_age_is_that_of_a_timestamp():
+    assert age((NOW - timedelta(hours=3, minutes=1)).isoformat(), NOW) == "3h1m"
+    assert age(None, NOW) == "<unknown>"
 
 
 @pytest.mark.parametrize(

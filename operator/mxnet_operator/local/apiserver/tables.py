@@ -1,4 +1,4 @@
-"""Tables for `kubectl get` (meta.k8s.io/v1 Table), with the printer columns of our CRDs, and durations."""
+"""Tables for `kubectl get` (meta.k8s.io/v1 Table), with the printer columns of our CRDs."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,35 +9,12 @@ from typing import Any
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.resources import Resource
+from mxnet_operator.readers.durations import short
 
 
 def age(since: str | None, now: datetime) -> str:
-    """Format the age of a timestamp as apimachinery's duration.HumanDuration; `<unknown>` where there is none."""
-    if not since:
-        return "<unknown>"
-    seconds = int((now - datetime.fromisoformat(since)).total_seconds())
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 0:
-        return "0s" if seconds >= -2 else "<invalid>"
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    return _two(days // 365, "y", days % 365, "d") if days < 2920 else f"{days // 365}y"
-
-
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+    """Format the age of a timestamp; `<unknown>` where there is none."""
+    return short((now - datetime.fromisoformat(since)).total_seconds()) if since else "<unknown>"
 
 
 _NONE = "<none>"
