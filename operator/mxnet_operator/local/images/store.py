@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.local.claims import lock, open_lock, try_lock
+from mxnet_operator.local.home import write_private
 from mxnet_operator.local.images.day import DayImage, MXNetRequirement, Wanted, choose
 from mxnet_operator.local.images.environment import MARK, Environment, installed_interpreter
 from mxnet_operator.local.images.folder import IGNORED, Start, copy_folder, read_start
@@ -89,11 +90,8 @@ class Registry:
                 lock(held.fileno())
                 entries = self.read()
                 change(entries)
-                temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-                temporary.write_bytes(
-                    msgspec.json.format(msgspec.json.encode(entries, order="deterministic"), indent=1)
-                )
-                temporary.replace(self._path)
+                text = msgspec.json.format(msgspec.json.encode(entries, order="deterministic"), indent=1)
+                write_private(self._path, text)
         except OSError as error:
             raise ImageError(f"The list of images {self._path} can't be written: {error}") from error
 
