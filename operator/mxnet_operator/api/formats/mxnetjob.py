@@ -19,7 +19,7 @@ from mxnet_operator.api.formats.templates import port_of, port_path, with_port
 from mxnet_operator.api.formats.transition_rules import COUNTS_OF_NET_STAY
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL, Rule, counts_of_map, main_container, names_of_map_fit
-from mxnet_operator.api.types import ApiStruct, Replicas, RestartPolicy, Template
+from mxnet_operator.api.types import ApiStruct, ReplicaCount, RestartPolicy, Template
 
 KIND: Final = Kind(names.GROUP, "MXNetJob", "mxnetjobs", "mxnetjob", ("v1alpha1",), "v1alpha1")
 """Kind of the proposal to Kubeflow (examples/seeds/000-mxnetjob-proposal)."""
@@ -30,9 +30,7 @@ _TYPES: Final = ("scheduler", "server", "worker")
 class NetReplica(ApiStruct, frozen=True, kw_only=True):
     """NetReplica describes the replicas of one type of an MXNetJob."""
 
-    replicas: Annotated[
-        Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
-    ] = None
+    replicas: ReplicaCount = None
     restart_policy: Annotated[
         RestartPolicy | None,
         Meta(description="restartPolicy defines whether a failed replica is retried. Defaults to Never."),
