@@ -32,6 +32,7 @@ class Addresses:
     def __init__(self, subnet: str) -> None:
         self._subnet = subnet
         self._held: dict[str, str] = {}
+        self._taken: set[str] = set()
         self._next = 0
 
     def take(self, uid: str) -> str:
@@ -42,11 +43,10 @@ class Addresses:
         """
         if uid in self._held:
             return self._held[uid]
-        taken = set(self._held.values())
         for _ in range(ADDRESSES):
             address = f"{self._subnet}.{self._next // 254 + 1}.{self._next % 254 + 1}"
             self._next = (self._next + 1) % ADDRESSES
-            if address not in taken:
+            if address not in self._taken:
                 self.hold(uid, address)
                 return address
         raise AddressesExhausted(f"all addresses of {self._subnet}.0.0/16 are in use")
@@ -54,9 +54,10 @@ class Addresses:
     def hold(self, uid: str, address: str) -> None:
         """Record the address that a pod has from an earlier run of the kubelet."""
         self._held[uid] = address
+        self._taken.add(address)
 
     def free(self, uid: str) -> None:
-        self._held.pop(uid, None)
+        self._taken.discard(self._held.pop(uid, ""))
 
 
 Object = Mapping[str, Any]
