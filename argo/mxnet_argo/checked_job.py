@@ -19,7 +19,8 @@ from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.formats.mxjob import V1
 from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
-from mxnet_operator.api.validation import FieldError, template_errors, unknown_fields, validate
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 from mxnet_operator.description import to_manifest
 from mxnet_operator.description.older_formats import in_v1
 from mxnet_operator.description.plain import plain

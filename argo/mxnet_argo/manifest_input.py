@@ -11,8 +11,8 @@ from mxnet_argo.job import PREFIX, WORKFLOW_UID_LABEL, hashed
 from mxnet_argo.rendering import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
+from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.formats.older_types import FLAT_FIELDS
-from mxnet_operator.api.metadata_rules import FIELDS
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 AS_JSON: Final = "kubectl create -n NAMESPACE --dry-run=client -o json -f FILE"
@@ -28,6 +28,10 @@ def _quoted(words: Iterable[str]) -> str:
 
 _OLDER_FIELDS: Final = _quoted((*FLAT_FIELDS, "replicaSpecs"))
 """Fields of spec that make a manifest one of an older format, whatever version is written."""
+
+
+_METADATA_FIELDS: Final = _quoted((*types()["ObjectMeta"], "clusterName"))
+"""Fields of metadata; servers before 1.25 wrote the last one."""
 
 
 def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Value) -> str:
@@ -54,7 +58,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             "let spec = type(job.spec) == 'map' ? job.spec : sprig.dict();",
             "let policy = type(spec.runPolicy) == 'map' ? spec.runPolicy : sprig.dict();",
             f"let unknown = concat(filter(keys(job), not (# in [{_quoted(PARTS)}])),"
-            f" map(filter(keys(meta), not (# in [{_quoted(FIELDS)}])), 'metadata.' + #));",
+            f" map(filter(keys(meta), not (# in [{_METADATA_FIELDS}])), 'metadata.' + #));",
             "let wrong = type(job.spec) != 'map'",
             f"? 'the manifest is no MXJob as JSON, which {AS_JSON} makes'",
             ": any([job.metadata, meta.labels, meta.annotations, spec.runPolicy], type(#) not in ['map', 'nil'])",

@@ -23,6 +23,7 @@ from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES, PODS
 from mxnet_operator.local.claims import claim_subnet
 from mxnet_operator.local.images import BASE_IMAGE, ImageStore
+from mxnet_operator.local.kubelet.node import NodeOptions
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
@@ -46,13 +47,13 @@ async def kubelet(server):
         with claim:
             async with Client(load_credentials(str(server.kubeconfig()))) as client:
                 context = server.kubelet_context()
-                node = KubernetesKubelet(client, home / "pods", images, subnet, cpus=8, gpus=0, context=context)
+                node = KubernetesKubelet(client, home / "pods", images, subnet, NodeOptions(8, 0), context=context)
                 running = asyncio.create_task(node.run())
                 try:
                     yield
                 finally:
-                    await node.stop()
-                    await running
+                    running.cancel()
+                    await asyncio.wait([running])
                     await client.delete(NODES.path(None, "local"))
 
 

@@ -12,7 +12,7 @@ from control_plane_fixtures import real_api
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
 
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.crd import definitions, legacy_definitions
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
 from mxnet_operator.api.formats.mlkube import KIND as MLKUBE

@@ -41,7 +41,8 @@ async def test_secrets_are_selected_by_their_type(api, namespace):
 @pytest.mark.parametrize("text", ["not base64!", "YQ", "YQ=", "=", "YQ==YQ==", "YW-_", "ü", "Y\nQ=\n"])
 async def test_what_is_not_base64_is_rejected(api, namespace, text):
     words = await rejected(api, SECRETS.format(namespace), secret("a", data={"k": text}), 400)
-    assert words.startswith('Secret in version "v1" cannot be handled as a Secret: illegal base64 data')
+    assert words.startswith('Secret in version "v1" cannot be handled as a Secret: ')
+    assert "illegal base64 data" in words
 
 
 @pytest.mark.parametrize("text", ["", "YQ==", "YW\nJj\r\n", "\nYQ==\n", "AP8="])
@@ -53,7 +54,7 @@ async def test_line_ends_in_base64_do_not_matter(api, namespace, text):
 @pytest.mark.parametrize("value", [3, True, {"a": "b"}])
 async def test_a_value_that_is_no_text_is_rejected(api, namespace, value):
     words = await rejected(api, SECRETS.format(namespace), secret("a", data={"k": value}), 400)
-    assert words.startswith('Secret in version "v1" cannot be handled as a Secret: json: cannot unmarshal ')
+    assert words.startswith('Secret in version "v1" cannot be handled as a Secret: ')
 
 
 REGEX = "a valid config key must consist of alphanumeric characters, "

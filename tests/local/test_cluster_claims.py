@@ -1,5 +1,6 @@
 """What a cluster holds on to: its home, its lock, its addresses."""
 
+import contextlib
 import os
 import signal
 import stat
@@ -112,7 +113,7 @@ def test_the_lock_names_its_holder_until_it_is_released(tmp_path):
     path = tmp_path / "lock"
     assert lock_holder(path) is None
 
-    with HomeLock(path):
+    with contextlib.closing(HomeLock(path)):
         assert lock_holder(path) == os.getpid()
         with pytest.raises(AlreadyRunningError, match=f"pid {os.getpid()}"):
             HomeLock(path, patience=0)
@@ -132,7 +133,7 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
     holder.communicate()
 
     assert lock_holder(path) is None
-    HomeLock(path).release()
+    HomeLock(path).close()
 
 
 def test_two_clusters_never_share_a_range_of_addresses_and_a_home_keeps_its_own(tmp_path):

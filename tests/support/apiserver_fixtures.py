@@ -16,7 +16,7 @@ import trustme
 from kubeconfigs import write_kubeconfig
 from waiting import SECONDS, patience
 
-from mxnet_operator.api.definitions import definitions
+from mxnet_operator.api.crd import definitions
 from mxnet_operator.local.apiserver import ApiServer
 
 TOKEN = "a-token-for-tests"

@@ -30,7 +30,7 @@ from program_processes import Program, Programs
 from waiting import SECONDS
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
-from mxnet_operator.api.definitions import definitions
+from mxnet_operator.api.crd import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL

@@ -154,15 +154,12 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         },
     ),
     "knows-itself": Behaviour(
-        "echo $NAME $HOSTNAME $LABEL $CPU $MEMORY",
-        _ended(0, "knows-itself knows-itself yes 100 64\n"),
+        "echo $NAME $HOSTNAME $LABEL",
+        _ended(0, "knows-itself knows-itself yes\n"),
         container={
-            "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}},
             "env": [
                 {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
                 {"name": "LABEL", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['behaviour']"}}},
-                {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}},
-                {"name": "MEMORY", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1Mi"}}},
             ],
         },
     ),

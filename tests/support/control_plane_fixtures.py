@@ -22,7 +22,7 @@ from kubernetes_programs import AWAITED, CONTROL_PLANE, await_build, programs_or
 from left_overs import folder_prefix
 from waiting import SECONDS
 
-from mxnet_operator.api.definitions import definitions
+from mxnet_operator.api.crd import definitions
 
 _PROGRAMS = Path(__file__).with_name("kubernetes_programs.py")
 

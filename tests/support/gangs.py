@@ -16,7 +16,7 @@ from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 from left_overs import folder_prefix
 
 from mxnet_operator.api import names
-from mxnet_operator.api.definitions import definitions
+from mxnet_operator.api.crd import definitions
 
 GPU = names.GPU
 TWELVE = (7, 6, 5, 7, 3, 6, 4, 7, 5, 6, 3, 7)

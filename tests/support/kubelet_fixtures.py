@@ -1,6 +1,7 @@
 """A kubelet on a real local API server, and images that need no building: this interpreter."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from mxnet_operator.kube.resources import EVENTS, PODS
 from mxnet_operator.local.claims import claim_subnet
 from mxnet_operator.local.images import Image, ImageError, ReadyImage, Start
 from mxnet_operator.local.kubelet.kubelet import Kubelet
+from mxnet_operator.local.kubelet.node import NodeOptions
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
 from mxnet_operator.local.waiting import Timing
 
@@ -70,6 +72,9 @@ class Node:
     subnet: str
     running_kubelet: "asyncio.Task[None]"
     namespace: str = "default"
+
+    async def stop(self) -> None:
+        await cancelled(self.running_kubelet)
 
     async def create(self, pod: dict[str, Any]) -> Any:
         return await self.client.create(PODS.path(self.namespace), pod)
@@ -200,6 +205,13 @@ def make_pod(
     }
 
 
+async def cancelled(running: "asyncio.Task[None]") -> None:
+    """Cancel a kubelet, and wait for the end of its processes."""
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
 @asynccontextmanager
 async def running_kubelet(
     server: Any, folder: Path, *, images: Any = None, kubeconfig: Path | None = None, **options: Any
@@ -215,15 +227,14 @@ async def running_kubelet(
             Client(load_credentials(str(server.kubeconfig))) as client,
             Client(load_credentials(str(kubeconfig or server.kubeconfig))) as kubelets_client,
         ):
-            options = {"timing": IMPATIENT, "gpus": 0, **options}
-            kubelet = Kubelet(kubelets_client, folder / "pods", images, subnet, **options)
+            offered = NodeOptions(**{"gpus": 0, **options})
+            kubelet = Kubelet(kubelets_client, folder / "pods", images, subnet, offered, timing=IMPATIENT)
             server.server.log_source = kubelet.log_source
             running = asyncio.create_task(kubelet.run())
             try:
                 yield Node(kubelet, client, images, folder / "pods", subnet, running)
             finally:
-                await kubelet.stop()
-                await running
+                await cancelled(running)
 
 
 @asynccontextmanager

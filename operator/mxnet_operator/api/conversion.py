@@ -58,7 +58,8 @@ def convert(manifest: dict[str, Any]) -> Conversion | None:
     job_format = format_of(manifest)
     if job_format is V1:
         return None
-    remarks = [Remark(("apiVersion",), f"was {manifest['apiVersion']}" + _kind_was(manifest))]
+    kind = "" if manifest["kind"] == MXJOB.kind else f" {manifest['kind']}"
+    remarks = [Remark(("apiVersion",), f"was {manifest['apiVersion']}{kind}")]
     spec = spec_to_v1(manifest, lambda path, why: remarks.append(Remark(path, why)))
     metadata = without_server_fields(manifest)["metadata"]
     annotations = {
@@ -88,7 +89,3 @@ def without_server_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
             if left := {name: value for name, value in annotations.items() if name not in _ENDING}:
                 kept["metadata"]["annotations"] = left
     return kept
-
-
-def _kind_was(manifest: dict[str, Any]) -> str:
-    return "" if manifest["kind"] == MXJOB.kind else f" {manifest['kind']}"

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api.formats import definition_of
-from mxnet_operator.api.kinds import MXJOB, Kind
+from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB, Kind
 from mxnet_operator.api.rules import Rule, Sentence
 from mxnet_operator.api.schemas import is_served, served_schema
 from mxnet_operator.api.structural import Schema
@@ -24,6 +24,16 @@ _COLUMNS: Final = (
     {"name": "Form", "type": "string", "jsonPath": ".status.form", "priority": 1},
 )
 """Columns of `kubectl get` for every kind; those with a priority are shown with `-o wide` only."""
+
+
+def definitions() -> list[dict[str, Any]]:
+    """Return the CRDs of kubeflow.org, which every installation has."""
+    return [custom_resource_definition(kind) for kind in ALL if kind not in LEGACY]
+
+
+def legacy_definitions() -> list[dict[str, Any]]:
+    """Return the CRDs of the overlay `legacy`: other groups' kinds, which make plain `kubectl get mxjobs` ambiguous."""
+    return [custom_resource_definition(kind) for kind in LEGACY]
 
 
 def custom_resource_definition(kind: Kind = MXJOB) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """Defaults of an MXJob: training-operator 1.8.1's."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.formats.templates import with_port
 from mxnet_operator.api.types import MXJob, ReplicaSpec, RunPolicy
 
 RESTART_POLICY: Final = "Never"
@@ -45,25 +46,5 @@ def _replica_with_defaults(spec: ReplicaSpec) -> ReplicaSpec:
         spec,
         replicas=1 if spec.replicas is None else spec.replicas,
         restart_policy=spec.restart_policy or RESTART_POLICY,
-        template=_with_port(spec.template),
+        template=with_port(spec.template, names.DEFAULT_PORT, protocol="TCP"),
     )
-
-
-def _with_port(template: dict[str, Any]) -> dict[str, Any]:
-    """Return the template whose `mxnet` container has a port named `mxjob-port`, 9091 where it names none."""
-    containers: list[dict[str, Any]] = template["spec"]["containers"]
-    main = names.main_container(containers)
-    if not main:  # Only a job that is over can be without: it was stored before the CRD's rules.
-        return template
-    ports = main.get("ports") or []
-    if any(port.get("name") == names.PORT_NAME for port in ports):
-        return template
-    port = {"name": names.PORT_NAME, "containerPort": names.DEFAULT_PORT, "protocol": "TCP"}
-    with_port = {**main, "ports": [*ports, port]}
-    return {
-        **template,
-        "spec": {
-            **template["spec"],
-            "containers": [with_port if container is main else container for container in containers],
-        },
-    }

@@ -21,17 +21,6 @@ from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.api.validation import missing_fields, template_errors, validate, without_nulls
 
-__all__ = [
-    "Format",
-    "errors",
-    "format_of",
-    "spec_to_v1",
-    "status_from_wire",
-    "status_to_wire",
-    "submission_errors",
-    "to_v1",
-]
-
 
 def format_of(manifest: dict[str, Any]) -> Format:
     """Return the format of a manifest: the one recorded in its status, else by its group, kind and shape.

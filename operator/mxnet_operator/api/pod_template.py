@@ -23,14 +23,21 @@ QUANTITY: Final = (
 )
 """Pattern of a quantity, apimachinery's own; a number of either type is a quantity, too."""
 _PRESERVE: Final = {"x-kubernetes-preserve-unknown-fields": True}
-_SCALARS: Final = {"str": "string", "int": "integer", "bool": "boolean", "float": "number"}
+_SCALARS: Final[dict[str, Schema]] = {
+    "str": {"type": "string"},
+    "bytes": {"type": "string", "format": "byte"},
+    "int": {"type": "integer"},
+    "int-or-string": {"x-kubernetes-int-or-string": True},
+    "bool": {"type": "boolean"},
+    "float": {"type": "number"},
+}
 _OF_THE_SERVER: Final = ("ephemeralContainers", "managedFields")
 """Fields that no template can set, left out of the CRDs."""
 
 
 def crd_schema() -> Schema:
     """Return the template schema of the CRDs: structural, and small enough for `kubectl apply` (256 KiB a CRD)."""
-    return _with_rules(_crd(POD_TEMPLATE, DEPTH))
+    return _with_rules(_schema(POD_TEMPLATE, DEPTH))
 
 
 @functools.cache
@@ -39,51 +46,33 @@ def complete_schema() -> Schema:
 
     Its type `quantity` is not for a CRD.
     """
-    return _with_rules(_complete(POD_TEMPLATE))
-
-
-def metadata_schema() -> Schema:
-    """Return the schema of any object's metadata; its parts are shared, so only read it."""
-    return _complete("ObjectMeta")
-
-
-def _crd(word: str, depth: int) -> Schema:
-    if word[0] == "[":
-        return {"type": "array", "items": _crd(word[1:-1], depth)}
-    if word[0] == "{":
-        return {"type": "object", "additionalProperties": _crd(word[1:-1], depth)}
-    if word in types():
-        if depth == 0:
-            return {"type": "object", **_PRESERVE}
-        fields = {name: each for name, each in types()[word].items() if name not in _OF_THE_SERVER}
-        return _object(word, {name: _crd(each, depth - 1) for name, each in fields.items()}) | _PRESERVE
-    if word == "quantity":
-        return {"pattern": QUANTITY, **_PRESERVE}
-    return _scalar(word)
+    return _with_rules(builtin_schema(POD_TEMPLATE))
 
 
 @functools.cache
-def _complete(word: str) -> Schema:
+def builtin_schema(name: str) -> Schema:
+    """Return the complete schema of a built-in type, such as `ObjectMeta`; its parts are shared, so only read it."""
+    return _schema(name, None)
+
+
+def _schema(word: str, depth: int | None) -> Schema:
+    """Return the schema of a type down to a depth for a CRD, or the complete one (None)."""
     if word[0] == "[":
-        return {"type": "array", "items": _complete(word[1:-1])}
+        return {"type": "array", "items": _schema(word[1:-1], depth)}
     if word[0] == "{":
-        return {"type": "object", "additionalProperties": _complete(word[1:-1])}
+        return {"type": "object", "additionalProperties": _schema(word[1:-1], depth)}
     if word in types():
-        return _object(word, {name: _complete(each) for name, each in types()[word].items()})
+        needed = {"required": list(required()[word])} if required()[word] else {}
+        if depth is None:
+            fields = {name: builtin_schema(each) for name, each in types()[word].items()}
+            return {"type": "object", **needed, "properties": fields}
+        if depth == 0:
+            return {"type": "object", **_PRESERVE}
+        fields = {name: _schema(each, depth - 1) for name, each in types()[word].items() if name not in _OF_THE_SERVER}
+        return {"type": "object", **needed, "properties": fields, **_PRESERVE}
     if word == "quantity":
-        return {"type": "quantity", "pattern": QUANTITY}
-    return _scalar(word)
-
-
-def _object(name: str, properties: dict[str, Schema]) -> Schema:
-    needed = {"required": list(required()[name])} if required()[name] else {}
-    return {"type": "object", **needed, "properties": properties}
-
-
-def _scalar(word: str) -> Schema:
-    if word == "int-or-string":
-        return {"x-kubernetes-int-or-string": True}
-    return {"type": _SCALARS[word]} if word in _SCALARS else dict(_PRESERVE)
+        return {"pattern": QUANTITY} | ({"type": "quantity"} if depth is None else _PRESERVE)
+    return dict(_SCALARS.get(word, _PRESERVE))
 
 
 def _with_rules(template: Schema) -> Schema:

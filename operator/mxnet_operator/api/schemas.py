@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.formats.mxjob import MXJOB
-from mxnet_operator.api.formats.older_types import OlderStatus
+from mxnet_operator.api.formats.older_types import MapReplica, OlderStatus
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.pod_template import complete_schema as complete_template
 from mxnet_operator.api.pod_template import crd_schema
@@ -99,7 +99,7 @@ def _without_templates(kind: Kind) -> Schema:
     for each in definition.refused:
         _add_refused(spec, _fields(each))
     replicas = spec["properties"]["replicaSpecs"]
-    _add_refused(replicas.get("items") or replicas["additionalProperties"], _fields(definition.refused_of_replica))
+    _add_refused(replicas.get("items") or replicas["additionalProperties"], _fields(MapReplica))
     status = properties["status"]["properties"]
     status.update(_fields(OlderStatus))
     # A map in v1, a list in the list formats: no one type fits.

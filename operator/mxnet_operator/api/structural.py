@@ -6,6 +6,7 @@ x-kubernetes-preserve-unknown-fields, and x-kubernetes-int-or-string. The messag
 reads the same sentence from `mxjob validate`, the local cluster and a real one.
 """
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -179,6 +180,8 @@ def _scalar_errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError
         pattern = schema.get("pattern")
         if pattern is not None and not re.search(pattern, value):
             yield invalid(path, value, f"{path} in body should match '{pattern}'")
+        if schema.get("format") == "byte" and not _is_base64(value):
+            yield invalid(path, value, "illegal base64 data")
         if schema.get("format") == "date-time" and not _is_timestamp(value):
             yield invalid(path, value, f"{path} in body must be of type date-time: {_shown(value)}")
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -238,6 +241,14 @@ def _is_timestamp(value: str) -> bool:
         return datetime.fromisoformat(value).tzinfo is not None
     except ValueError:
         return False
+
+
+def _is_base64(value: str) -> bool:
+    try:
+        base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
+    except ValueError:
+        return False
+    return True
 
 
 def _shown(value: Any) -> str:

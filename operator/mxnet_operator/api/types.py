@@ -31,6 +31,10 @@ MAX_REPLICAS = 10_000
 """Maximum pods of one type. ps-lite meets its own limits far below; a typo must not become a million pods."""
 
 Replicas = Annotated[int, Meta(ge=0, le=MAX_REPLICAS, extra_json_schema={"format": "int32"})]
+ReplicaCount = Annotated[
+    Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
+]
+Positive = Annotated[int, Meta(ge=1, extra_json_schema=_INT32)]
 Int64 = Annotated[int, Meta(ge=0, extra_json_schema=_INT64)]
 Timestamp = Annotated[datetime, Meta(tz=True)]
 ObjectName = Annotated[str, Meta(max_length=253)]
@@ -50,9 +54,7 @@ CleanPodPolicy = Literal["", "All", "None", "Running"]
 class ReplicaSpec(ApiStruct, frozen=True, kw_only=True):
     """ReplicaSpec describes the replicas of one type."""
 
-    replicas: Annotated[
-        Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
-    ] = None
+    replicas: ReplicaCount = None
     restart_policy: Annotated[
         RestartPolicy | None,
         Meta(
@@ -211,7 +213,7 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
         ),
     ] = None
     stall_timeout_seconds: Annotated[
-        Annotated[int, Meta(ge=1, extra_json_schema=_INT32)] | None,
+        Positive | None,
         Meta(
             description="stallTimeoutSeconds is the time in seconds after which a Worker that uses no CPU and writes"
             " nothing exits with 138. Not in 1.8.1."
@@ -227,7 +229,7 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
     resume: Resume | None = None
     early_stopping: EarlyStopping | None = None
     min_workers: Annotated[
-        Annotated[int, Meta(ge=1, extra_json_schema=_INT32)] | None,
+        Positive | None,
         Meta(
             description="minWorkers is how many Workers a restarted gang needs if there are no nodes for all. Not in"
             " 1.8.1."

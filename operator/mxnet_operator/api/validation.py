@@ -10,27 +10,15 @@ import msgspec
 from mxnet_operator.api import kinds
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import Kind
-from mxnet_operator.api.metadata_rules import FIELDS, annotation_errors, label_errors
-from mxnet_operator.api.pod_sources import source_errors
-from mxnet_operator.api.pod_template import metadata_schema
+from mxnet_operator.api.metadata_rules import annotation_errors, label_errors
+from mxnet_operator.api.pod_template import builtin_schema
 from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import complete_schema, is_served, job_schema, served_schema
 from mxnet_operator.api.structural import FieldError, Schema, clone, drop_nulls, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
-__all__ = [
-    "FieldError",
-    "decode",
-    "missing_fields",
-    "unknown_fields",
-    "validate",
-    "validate_update",
-]
-
 _GENERATED_SUFFIX = 5
 """Characters that the API server appends to generateName."""
-_HEADER: Schema = {"apiVersion": {}, "kind": {}, "metadata": {"properties": {name: {} for name in FIELDS}}}
-"""What every object has, which a CRD's schema leaves out."""
 
 
 def validate(manifest: Any, *, replaces: Any = None, is_stored: bool = False) -> list[FieldError]:
@@ -67,19 +55,14 @@ def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
 def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
     """Return what is wrong in a pod template that the CRD's schema and rules do not cover.
 
-    That is what has the wrong type, or is missing; where there is nothing of that, variables and volumes of more than
-    one source. The API server accepts such a job and rejects its pods.
+    The API server accepts such a job and rejects its pods.
     """
     kind, version = _kind(manifest), _version(manifest)
     schema = complete_schema(kind)
     copied = without_nulls(manifest)
     drop_nulls(schema, copied, defaulted=True)
     unserved = (rule for rule in _rules(kind, version) if not is_served(rule, version))
-    return (
-        structural_errors(schema, copied)
-        or _broken(unserved, copied)
-        or [error for path, template in _templates(copied) for error in source_errors(template.get("spec") or {}, path)]
-    )
+    return structural_errors(schema, copied) or _broken(unserved, copied)
 
 
 def missing_fields(manifest: Any) -> list[FieldError]:
@@ -102,13 +85,12 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
 
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
     """Return fields that the server would drop from the job or its pods, with the name that was probably meant."""
-    pruned = clone(manifest)
-    schema = complete_schema(_kind(manifest))
-    metadata = manifest.get("metadata")
-    of_metadata = metadata if isinstance(metadata, dict) else {}
-    unknown = [*(f"metadata.{name}" for name in of_metadata if name not in FIELDS), *prune(schema, pruned)]
-    known = {**schema, "properties": {**schema["properties"], **_HEADER}}
-    return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown]
+    pruned, schema = clone(manifest), complete_schema(_kind(manifest))
+    unknown = prune(builtin_schema("ObjectMeta"), pruned.get("metadata"), "metadata") + prune(schema, pruned)
+    header = {"apiVersion": {}, "kind": {}, "metadata": builtin_schema("ObjectMeta")}
+    known = {**schema, "properties": {**schema["properties"], **header}}
+    of_old_servers = "metadata.clusterName"  # before 1.25
+    return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown if path != of_old_servers]
 
 
 def decode(manifest: bytes | dict[str, Any]) -> MXJob:
@@ -188,7 +170,7 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
         yield FieldError("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
     with_own_words = ("name", "generateName", "labels", "annotations")
     others = {field: value for field, value in metadata.items() if field not in with_own_words}
-    for error in structural_errors(metadata_schema(), others, "metadata"):
+    for error in structural_errors(builtin_schema("ObjectMeta"), others, "metadata"):
         if error.reason == "FieldValueTypeInvalid":
             yield error
     for field in ("labels", "annotations"):
@@ -207,21 +189,6 @@ def _label_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
 
 def _maps_strings(entries: Any) -> TypeGuard[dict[str, str]]:
     return isinstance(entries, dict) and all(isinstance(each, str) for entry in entries.items() for each in entry)
-
-
-def _templates(manifest: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the pod template of each replica type of a well-formed manifest, with the path of its spec."""
-    spec = manifest.get("spec") or {}
-    for field in ("mxReplicaSpecs", "replicaSpecs"):
-        listed = spec.get(field) or {}
-        entries = (
-            ((f".{key}", each) for key, each in listed.items())
-            if isinstance(listed, dict)
-            else ((f"[{position}]", each) for position, each in enumerate(listed))
-        )
-        for key, entry in entries:
-            if template := (entry or {}).get("template"):
-                yield f"spec.{field}{key}.template.spec", template
 
 
 def _places(at: tuple[str, ...], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

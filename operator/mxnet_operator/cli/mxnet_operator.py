@@ -275,7 +275,7 @@ def crd(
     ] = False,
 ) -> None:
     """Print the CustomResourceDefinitions as YAML: `mxnet-operator crd | kubectl apply -f -`."""
-    from mxnet_operator.api.definitions import definitions, legacy_definitions  # noqa: PLC0415
+    from mxnet_operator.api.crd import definitions, legacy_definitions  # noqa: PLC0415
     from mxnet_operator.api.manifest_text import dump_all  # noqa: PLC0415
 
     wanted = legacy_definitions() if legacy else definitions()

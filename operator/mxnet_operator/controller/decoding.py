@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import conditions, job_formats
+from mxnet_operator.api.formats.format import Format
 from mxnet_operator.api.formats.mxjob import V1
-from mxnet_operator.api.job_formats import Format
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.types import MXJob, MXJobSpec, MXJobStatus, ObjectMeta, RunPolicy
 from mxnet_operator.controller.memory import Decoded, JobMemory

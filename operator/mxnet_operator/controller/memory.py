@@ -2,7 +2,7 @@
 
 import msgspec
 
-from mxnet_operator.api.job_formats import Format
+from mxnet_operator.api.formats.format import Format
 from mxnet_operator.api.job_lease import JobLease
 
 

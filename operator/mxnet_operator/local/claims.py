@@ -10,8 +10,6 @@ import os
 import socket
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 
 def open_lock(path: Path) -> int:
@@ -53,7 +51,7 @@ class NoFreeSubnetError(Exception):
 
 
 class HomeLock:
-    """Exclusive flock on `<home>/cluster/lock`, held from construction to `release`."""
+    """Exclusive flock on `<home>/cluster/lock`, held from construction to `close`."""
 
     def __init__(self, path: Path, *, patience: float = 0.5) -> None:
         """Take the lock, or raise AlreadyRunningError after `patience` seconds, longer than `lock_holder` probes."""
@@ -68,7 +66,7 @@ class HomeLock:
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Release the lock; the file stays, since unlinking it would let two processes lock two files of one name."""
         os.close(self._descriptor)
 
@@ -78,14 +76,6 @@ class HomeLock:
             return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
         except OSError:
             return False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
 
 
 def lock_holder(path: Path) -> int | None:

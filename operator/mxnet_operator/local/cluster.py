@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.crd import definitions, legacy_definitions
 from mxnet_operator.dashboard.server import Dashboard, new_token, page_template
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -33,8 +33,7 @@ from mxnet_operator.local.home import (
 from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.job_files import LocalJobFiles
 from mxnet_operator.local.kubelet.kubelet import Kubelet
-
-NODE = "local"
+from mxnet_operator.local.kubelet.node import NodeOptions
 
 _HOME_SECONDS = 2.0
 """Seconds between two looks at whether the home still exists."""
@@ -54,19 +53,11 @@ class Controller(Protocol):
 
 
 @dataclass(frozen=True)
-class ClusterOptions:
-    """Options of a local cluster; None stands for what this machine has."""
+class ClusterOptions(NodeOptions):
+    """Options of a local cluster."""
 
-    cpus: float | None = None
-    gpus: int | None = None
     legacy: bool = False
     """Whether the CRDs of the overlay `legacy` are installed too."""
-    gpu_share: int = 1
-    """Containers that may share a GPU."""
-    resources: tuple[tuple[str, int], ...] = ()
-    """Names and counts of further resources that the node offers."""
-    node_labels: tuple[tuple[str, str], ...] = ()
-    """Keys and values of labels of the node, in addition to every node's own labels."""
 
 
 class ComponentDiedError(Exception):
@@ -93,7 +84,7 @@ async def run_cluster(
     """
     files = make_cluster_folder(home)
     async with contextlib.AsyncExitStack() as held:
-        home_lock = held.enter_context(HomeLock(files.lock))
+        home_lock = held.enter_context(contextlib.closing(HomeLock(files.lock)))
         subnet, claim = claim_subnet(home)
         held.enter_context(claim)
         on_step("API server")
@@ -102,18 +93,7 @@ async def run_cluster(
         server, port = await held.enter_async_context(_api_server(files, last.port if last else 0, crds))
         credentials = await asyncio.to_thread(load_credentials, str(files.kubeconfig))
         client, controllers_client = [await held.enter_async_context(Client(credentials)) for _ in range(2)]
-        kubelet = Kubelet(
-            client,
-            files.pods,
-            ImageStore(home),
-            subnet,
-            node_name=NODE,
-            cpus=options.cpus,
-            gpus=options.gpus,
-            gpu_share=options.gpu_share,
-            resources=dict(options.resources),
-            node_labels=dict(options.node_labels),
-        )
+        kubelet = Kubelet(client, files.pods, ImageStore(home), subnet, options)
         server.log_source = kubelet.log_source
         token = (last.dashboard_token if last else "") or new_token()
         dashboard = Dashboard(client, token, local=LocalJobFiles(files.pods, ImageStore(home)), uid_opens=True)
@@ -140,7 +120,7 @@ async def run_cluster(
                     if home_lock.is_there():
                         write_state(files, msgspec.structs.replace(state, stopping=True))
         finally:
-            await _stop(components, kubelet)
+            await _stop(components)
 
 
 async def _deleted(lock: HomeLock) -> None:
@@ -155,16 +135,16 @@ async def _api_server(
     files: ClusterFiles, port: int, crds: Sequence[Mapping[str, Any]]
 ) -> AsyncIterator[tuple[ApiServer, int]]:
     """Run the API server on this port, or another if it is taken, and write its kubeconfig."""
-    identity = issue_identity()
+    context, authority_pem = issue_identity()
     token = secrets.token_urlsafe(32)
     server = ApiServer(crds, token)
     try:
-        port = await server.start(identity.context, port=port)
+        port = await server.start(context, port=port)
     except OSError:
         server = ApiServer(crds, token)
-        port = await server.start(identity.context)
+        port = await server.start(context)
     try:
-        write_private(files.kubeconfig, kubeconfig(port=port, authority_pem=identity.authority_pem, token=token))
+        write_private(files.kubeconfig, kubeconfig(port=port, authority_pem=authority_pem, token=token))
         yield server, port
     finally:
         await server.stop()
@@ -172,25 +152,13 @@ async def _api_server(
 
 async def _ready(client: Client, synced: asyncio.Event) -> None:
     await synced.wait()
-    while not _node_is_ready(await client.list(NODES.path())):  # noqa: ASYNC110
+    while not any(node.get("status") for node in (await client.list(NODES.path()))["items"]):  # noqa: ASYNC110
         await asyncio.sleep(0.05)
 
 
-def _node_is_ready(nodes: dict[str, object]) -> bool:
-    items = nodes["items"]
-    return isinstance(items, list) and any(
-        condition["type"] == "Ready" and condition["status"] == "True"
-        for node in items
-        if not node.get("spec", {}).get("taints")  # kube-controller-manager takes notice a moment later
-        for condition in node.get("status", {}).get("conditions", ())
-    )
-
-
-async def _first(goal: Coroutine[Any, Any, None] | None, stop: asyncio.Event, components: Components) -> None:
+async def _first(goal: Coroutine[Any, Any, None], stop: asyncio.Event, components: Components) -> None:
     """Wait for the goal or `stop`, whichever comes first; raise if a component ends before."""
-    waited: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
-    if goal is not None:
-        waited.append(asyncio.create_task(goal))
+    waited: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), asyncio.create_task(goal)]
     try:
         done, _ = await asyncio.wait({*waited, *components}, return_when=asyncio.FIRST_COMPLETED)
         for task in done & components.keys():
@@ -202,11 +170,7 @@ async def _first(goal: Coroutine[Any, Any, None] | None, stop: asyncio.Event, co
             task.cancel()
 
 
-async def _stop(components: Components, kubelet: Kubelet) -> None:
-    for task, name in components.items():
-        if name != "kubelet":
-            task.cancel()
-    await kubelet.stop()
+async def _stop(components: Components) -> None:
     for task in components:
         task.cancel()
     for result in await asyncio.gather(*components, return_exceptions=True):

@@ -11,12 +11,7 @@ from mxnet_operator.local.kubelet.pod_files import job_paths, written
 
 
 class LocalJobFiles:
-    """Reader of the files of the local cluster's pods and images.
-
-    Args:
-        pods: The kubelet's folder.
-        store: The images.
-    """
+    """Reader of the files of the local cluster's pods, in the kubelet's folder `pods`, and of its images."""
 
     def __init__(self, pods: Path, store: ImageStore) -> None:
         self._pods = pods

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from apiserver_objects import config_map, event, mxjob, pod
 
-from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.crd import custom_resource_definition, definitions, legacy_definitions
 from mxnet_operator.local.apiserver import DeleteOptions, Store
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS

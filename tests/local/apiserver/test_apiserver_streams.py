@@ -18,7 +18,7 @@ from waiting import SECONDS
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.local.apiserver import handlers
+from mxnet_operator.local.apiserver import server
 from mxnet_operator.local.apiserver import watch as watches
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS as CONFIG_MAP_RESOURCE
 
@@ -215,7 +215,7 @@ async def test_a_client_that_leaves_while_it_is_answered_is_no_error(api, caplog
     def gone(*_):
         raise ConnectionResetError("Cannot write to closing transport")  # as aiohttp says it of a response
 
-    monkeypatch.setattr(handlers, "json_response", gone)
+    monkeypatch.setattr(server, "_json", gone)
     with pytest.raises(aiohttp.ClientError):
         await api.get(PATH)
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

@@ -111,7 +111,7 @@ async def test_a_node_offers_what_is_ours_and_a_pod_gets_it(tmp_path, driver, mo
     driver("nvidia-smi", FOUR)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-    async with running_node(tmp_path, gpus=None, gpu_share=2, resources={"example.com/fpga": 1}) as node:
+    async with running_node(tmp_path, gpus=None, gpu_share=2, resources=(("example.com/fpga", 1),)) as node:
         two = {"resources": {"limits": {GPU: "2", "example.com/fpga": "1"}}}
         await node.create(make_pod("two", "echo $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES", container=two))
         await node.ended("two")

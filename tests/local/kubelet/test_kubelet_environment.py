@@ -80,32 +80,15 @@ async def test_a_pod_learns_about_itself(node):
         "NODE": "spec.nodeName",
     }
     env = {key: {"fieldRef": {"fieldPath": path}} for key, path in fields.items()}
-    env["CPUS"] = {"resourceFieldRef": {"resource": "limits.cpu"}}
     env["WHERE"] = "$(SPACE)/$(NAME)"
     pod = await node.run(
         "self",
-        "echo $NAME $SPACE $UID_ $LABEL $IP $NODE $CPUS $WHERE $HOSTNAME",
+        "echo $NAME $SPACE $UID_ $LABEL $IP $NODE $WHERE $HOSTNAME",
         env=env,
         labels={"tier": "front"},
-        container={"resources": {"limits": {"cpu": "1500m"}}},
     )
     uid, address = pod["metadata"]["uid"], pod["status"]["podIP"]
-    assert await node.log("self") == f"self default {uid} front {address} local 2 default/self self\n"
-
-
-async def test_a_limit_that_is_not_set_is_what_the_node_has_and_a_request_is_0(node):
-    await node.run(
-        "sizes",
-        "echo $CPUS $MEMORY $ASKED",
-        env={
-            "CPUS": {"resourceFieldRef": {"resource": "limits.cpu"}},
-            "MEMORY": {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1Ki"}},
-            "ASKED": {"resourceFieldRef": {"resource": "requests.cpu"}},
-        },
-    )
-    allocatable = (await node.client.get("/api/v1/nodes/local"))["status"]["allocatable"]
-    cpus, memory = allocatable["cpu"], allocatable["memory"].removesuffix("Ki")
-    assert await node.log("sizes") == f"{cpus} {memory} 0\n"
+    assert await node.log("self") == f"self default {uid} front {address} local default/self self\n"
 
 
 async def test_the_environment_of_the_host_stays_outside(node, monkeypatch):

@@ -51,7 +51,7 @@ async def test_a_process_that_left_its_group_dies_with_its_container(node):
     await node.until_log("straying", "ready")
     await node.delete("straying", grace=0)
     await node.gone("straying")
-    await node.kubelet.stop()
+    await node.stop()
     assert node.processes() == []
 
 
@@ -67,7 +67,7 @@ async def test_the_folder_of_a_pod_goes_with_it(node):
     assert (folder / "containers/main/workspace/file").exists()
     await node.delete("tidy")
     await node.run("next", "true")
-    await node.kubelet.stop()
+    await node.stop()
     assert not folder.exists()
 
 
@@ -77,7 +77,7 @@ async def test_stopping_the_kubelet_ends_every_process(tmp_path):
             await node.create(make_pod(f"pod-{index}", STRAYING))
             await node.until_log(f"pod-{index}", "ready")
         assert len(node.processes()) >= 6
-        await node.kubelet.stop()
+        await node.stop()
         assert node.processes() == []
 
 

@@ -238,7 +238,7 @@ async def test_a_pod_behind_a_gate_says_so_until_the_last_one_goes(tmp_path):
 
 
 async def test_the_node_has_the_labels_that_it_was_started_with(tmp_path):
-    async with running_node(tmp_path, node_labels={"pool": "gpus"}) as node:
+    async with running_node(tmp_path, node_labels=(("pool", "gpus"),)) as node:
         pod = await node.run("picky", "true", nodeSelector={"pool": "gpus", "kubernetes.io/hostname": "local"})
         assert pod["status"]["phase"] == "Succeeded"
 

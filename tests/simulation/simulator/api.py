@@ -22,7 +22,7 @@ from mxnet_operator.local.apiserver.patch import MERGE_PATCH
 from mxnet_operator.local.apiserver.requests import Request, find_target
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.statuses import StatusError
-from mxnet_operator.local.apiserver.store import DeleteOptions, Store
+from mxnet_operator.local.apiserver.store import DeleteOptions, Store, WriteOptions
 from mxnet_operator.local.apiserver.verbs import Verbs
 
 NAMESPACE = "default"
@@ -113,7 +113,7 @@ class Api:
 
     def patch_status(self, pod: Object, status: Object) -> None:
         name = pod["metadata"]["name"]
-        self.store.patch(PODS, NAMESPACE, name, MERGE_PATCH, {"status": status}, subresource="status")
+        self.store.patch(PODS, NAMESPACE, name, MERGE_PATCH, {"status": status}, options=WriteOptions("status"))
 
     def patch_job(self, spec: Object) -> None:
         self.store.patch(self.jobs, NAMESPACE, JOB, MERGE_PATCH, {"spec": spec})

@@ -8,7 +8,7 @@ from simulator.lives import NOBODY_KNOWS, Lives
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver.patch import MERGE_PATCH
-from mxnet_operator.local.apiserver.store import timestamp
+from mxnet_operator.local.apiserver.store import WriteOptions, timestamp
 
 NODE_NAMES = ("node-0", "node-1")
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
@@ -193,7 +193,7 @@ class Kubelet:
         self._api.store.create(NODES, "", body)
 
     def _set_node(self, node: str, change: Object, part: str = "") -> None:
-        self._api.store.patch(NODES, "", node, MERGE_PATCH, change, subresource=part)
+        self._api.store.patch(NODES, "", node, MERGE_PATCH, change, options=WriteOptions(part))
 
     def runs(self, pod: Object) -> bool:
         """Whether its mxnet container runs, and somebody would hear of its end."""

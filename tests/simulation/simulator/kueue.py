@@ -14,7 +14,7 @@ from simulator.clock import START, Clock
 from simulator.lives import owner_of
 
 from mxnet_operator.local.apiserver.patch import MERGE_PATCH
-from mxnet_operator.local.apiserver.store import timestamp
+from mxnet_operator.local.apiserver.store import WriteOptions, timestamp
 
 QUEUES = ("a", "b")
 """LocalQueues that there are, both of the one ClusterQueue."""
@@ -280,7 +280,9 @@ class Kueue:
 
     def _patch(self, workload: Object, body: Object, subresource: str = "") -> None:
         name = workload["metadata"]["name"]
-        self._api.store.patch(self._api.workloads, NAMESPACE, name, MERGE_PATCH, body, subresource=subresource)
+        self._api.store.patch(
+            self._api.workloads, NAMESPACE, name, MERGE_PATCH, body, options=WriteOptions(subresource)
+        )
 
 
 def condition(workload: Object, kind: str) -> Object:

@@ -268,51 +268,6 @@ def test_a_bad_label_hides_no_mistake_of_the_rules() -> None:
     assert found[0].startswith('metadata.labels: Invalid value: "b c"')
 
 
-FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
-UNSOUND: list[tuple[dict[str, Any], str]] = [
-    (
-        {"containers": [{"name": "mxnet", "image": "a", "env": [{"name": "A", "value": "x", "valueFrom": FIELD}]}]},
-        'containers[0].env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty',
-    ),
-    (
-        {
-            "initContainers": [{"name": "b", "image": "a", "env": [{"name": "A", "valueFrom": {}}]}],
-            "containers": [{"name": "mxnet", "image": "a"}],
-        },
-        'initContainers[0].env[0].valueFrom: Invalid value: "": must specify one of: ',
-    ),
-    (
-        {
-            "containers": [{"name": "mxnet", "image": "a"}],
-            "volumes": [{"name": "w"}, {"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}, "secret": None}],
-        },
-        "volumes[1].hostPath: Forbidden: may not specify more than 1 volume type",
-    ),
-]
-
-
-@pytest.mark.parametrize(("pod", "said"), UNSOUND)
-@pytest.mark.parametrize(
-    ("version", "field", "key"),
-    [("v1", "mxReplicaSpecs", ".Worker"), ("v1alpha1", "replicaSpecs", "[0]")],
-)
-def test_a_pod_of_two_sources_in_one_place_is_told_in_every_format(
-    pod: dict[str, Any], said: str, version: str, field: str, key: str
-) -> None:
-    """The API server accepts such a job, and none of its pods."""
-    entry = {"template": {"spec": pod}}
-    spec = {field: [{"mxReplicaType": "WORKER", **entry}] if field == "replicaSpecs" else {"Worker": entry}}
-    job = {
-        "apiVersion": f"kubeflow.org/{version}",
-        "kind": "MXJob",
-        "metadata": {"name": "a"},
-        "spec": {"jobMode": "MXTrain" if version == "v1" else "local", **spec},
-    }
-    assert messages(job) == []
-    (found,) = template_errors(job)
-    assert found.message.startswith(f"spec.{field}{key}.template.spec.{said}")
-
-
 def test_a_container_of_another_name_is_no_error_of_the_api_server() -> None:
     """A rule that reads names of containers would cost each write of a status more than all others together."""
     job = changed(worker(), "main", *CONTAINERS, 0, "name")

@@ -6,8 +6,7 @@ import pytest
 from controller_fixtures import JOBS, PODS, SERVICES, world
 from older_jobs import FORMATS, kind_of_format, older_job
 
-from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.crd import custom_resource_definition, definitions, legacy_definitions
 from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
 from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.client.resources import resource_of

@@ -12,7 +12,7 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, PROGRAM, gang, running_program, submitted, world
 from waiting import SECONDS, until
 
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.crd import definitions, legacy_definitions
 from mxnet_operator.cli.daemons import controller as daemon
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.kube.lease import LeaseTimes

@@ -11,7 +11,7 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted, world
 from waiting import MOMENT
 
-from mxnet_operator.api.definitions import definitions
+from mxnet_operator.api.crd import definitions
 from mxnet_operator.api.queue_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from mxnet_operator.controller import discovery as discovery_module
 from mxnet_operator.integrations.kueue import reader as reader_module

@@ -256,7 +256,7 @@ def lax_crd():
 async def test_a_stored_job_that_can_never_run_fails_once_its_pods_have_ended_and_is_collected(
     tmp_path, monkeypatch, change
 ):
-    monkeypatch.setattr(validation, "RULES", {})
+    monkeypatch.setattr(validation, "HAVE_RULES", frozenset())
     async with world(tmp_path, crds=[lax_crd()]) as w:
         manifest = submitted(make_mxjob("digits").gang().run_policy(cleanPodPolicy="All"))
         await w.submit(manifest)
@@ -278,7 +278,7 @@ async def test_a_stored_job_that_can_never_run_fails_once_its_pods_have_ended_an
 
 
 async def test_a_running_job_that_is_not_valid_goes_on_once_its_spec_is_corrected(tmp_path, monkeypatch):
-    monkeypatch.setattr(validation, "RULES", {})
+    monkeypatch.setattr(validation, "HAVE_RULES", frozenset())
     async with world(tmp_path, crds=[lax_crd()]) as w:
         await w.submit(gang("digits"))
         pods = await w.pods(5)
@@ -297,7 +297,7 @@ async def test_a_running_job_that_is_not_valid_goes_on_once_its_spec_is_correcte
 
 @pytest.mark.parametrize("labels", [True, False], ids=["labelled", "without labels"])
 async def test_a_job_of_another_operator_that_is_not_valid_keeps_its_pods_running(tmp_path, monkeypatch, labels):
-    monkeypatch.setattr(validation, "RULES", {})
+    monkeypatch.setattr(validation, "HAVE_RULES", frozenset())
     async with world(tmp_path, crds=[lax_crd()], start=False) as w:
         manifest = gang("digits")
         manifest["spec"]["runPolicy"] = {"cleanPodPolicy": "none"}

@@ -12,8 +12,8 @@ from audit import Right, granted
 from builders import make_mxjob
 from deployment import MANIFESTS, OVERLAYS, POLICIES, of_kind, one, rendered, roles_of_controller, with_components
 
+from mxnet_operator.api.crd import definitions, legacy_definitions
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
 from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB
 from mxnet_operator.builders.fail_fast import CONFIG_MAP

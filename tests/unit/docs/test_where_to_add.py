@@ -41,7 +41,7 @@ ROWS = {
 FACTS = """
 import json
 from mxnet_operator.api import conversion, job_formats
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.crd import definitions, legacy_definitions
 from mxnet_operator.api.names import REPLICA_TYPES
 from mxnet_operator.api.validation import validate
 from mxnet_operator.controller.children import KINDS

@@ -31,7 +31,7 @@ class Other:
         write_state(self.files, msgspec.structs.replace(OURS, pid=os.getpid(), stopping=stopping))
 
     def starts(self):
-        self.lock.enter_context(HomeLock(self.files.lock))
+        self.lock.enter_context(contextlib.closing(HomeLock(self.files.lock)))
 
     def is_ready(self):
         self.state(stopping=False)

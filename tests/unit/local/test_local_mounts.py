@@ -2,7 +2,8 @@
 
 import pytest
 
-from mxnet_operator.local.kubelet.volumes import MountError, mounts
+from mxnet_operator.local.apiserver.keyed_objects import CONFIG_MAP
+from mxnet_operator.local.kubelet.volumes import MountError, make_volumes, mounts
 
 
 def mounted(folder, sub_path=None, **fields):
@@ -44,3 +45,18 @@ def test_an_expression_is_expanded_by_the_containers_variables(tmp_path, express
 def test_one_that_leads_nowhere_is_refused(tmp_path, expression, why):
     with pytest.raises(MountError, match=why):
         mounted(tmp_path, subPathExpr=expression)
+
+
+def test_an_optional_volume_has_the_keys_that_exist_and_another_is_refused(tmp_path):
+    items = [{"key": key, "path": f"{key}.txt"} for key in ("a", "b")]
+    settings = {"name": "settings", "items": items, "optional": True}
+    volumes = [{"name": "s", "configMap": settings}, {"name": "k", "secret": {"secretName": "none", "optional": True}}]
+    pod, objects = {"spec": {"volumes": volumes}}, {(CONFIG_MAP, "settings"): {"data": {"a": "1"}}}
+    made = make_volumes(pod, tmp_path, objects, {})
+    assert {name: [each.name for each in folder.iterdir()] for name, folder in made.items()} == {
+        "s": ["a.txt"],
+        "k": [],
+    }
+    settings["optional"] = False
+    with pytest.raises(MountError, match="non-existent config key: b"):
+        make_volumes(pod, tmp_path, objects, {})

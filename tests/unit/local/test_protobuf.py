@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mxnet_operator.local.apiserver.protobuf import ProtobufError, UnsupportedKindError, read_object
+from mxnet_operator.local.apiserver.protobuf import ProtobufError, read_object
 
 
 def varint(value):
@@ -78,7 +78,7 @@ def test_options_of_a_deletion_are_those_of_any_api_version_and_tell_0_from_noth
 
 @pytest.mark.parametrize("body", [envelope("Pod", b""), envelope("Secret", b"", more=text(3, "gzip")), b"k8s\0"])
 def test_other_kinds_are_not_read(body):
-    with pytest.raises(UnsupportedKindError):
+    with pytest.raises(ProtobufError):
         read_object(body)
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_message_is_said(body):
 
 
 def test_texts_are_utf_8_and_fields_have_their_types():
-    for raw in (field(3, b"\xff"), field(3, 1), text(5, "true"), entry(4, "k", b"\xff"), b"\x0b"):
+    for raw in (field(3, b"\xff"), field(3, 1), entry(4, "k", b"\xff"), b"\x0b"):
         with pytest.raises(ProtobufError):
             read_object(envelope("Secret", raw))
 
@@ -101,6 +101,6 @@ def test_whatever_is_changed_in_it_is_read_or_said(data):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     try:
         found = read_object(bytes(body[: data.draw(st.integers(0, len(body)))]))
-    except (ProtobufError, UnsupportedKindError):
+    except ProtobufError:
         return
     assert isinstance(found, dict)

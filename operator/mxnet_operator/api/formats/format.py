@@ -29,8 +29,6 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """Replica types of other formats of the kind, whose fields an entry of `mxReplicaSpecs` has too."""
     refused: tuple[type[ApiStruct], ...] = ()
     """Specs whose fields are declared and rejected by a rule."""
-    refused_of_replica: type[ApiStruct]
-    """Replica types whose fields are declared in `replicaSpecs` and rejected by a rule."""
     rules: tuple[Rule, ...]
     """Rules for a job."""
     transitions: tuple[TransitionRule, ...]

@@ -11,7 +11,7 @@ from mxnet_operator.api.formats.format import Definition, Format
 from mxnet_operator.api.formats.list_rules import list_rules, mode_rules, only_lists
 from mxnet_operator.api.formats.list_spec import ListDefaults, list_format
 from mxnet_operator.api.formats.lists import WORKER
-from mxnet_operator.api.formats.older_types import FlatSpec, ListSpec, MapReplica, MapSpec
+from mxnet_operator.api.formats.older_types import FlatSpec, ListSpec, MapSpec
 from mxnet_operator.api.formats.transition_rules import counts_of_list_stay
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL
@@ -31,7 +31,6 @@ _DEFINITION: Final = Definition(
     spec=ListSpec,
     required=("jobMode", "replicaSpecs"),
     refused=(FlatSpec, MapSpec),
-    refused_of_replica=MapReplica,
     rules=(
         NAME_IS_DNS_LABEL,
         *list_rules(WORKER),

@@ -11,7 +11,7 @@ from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, 
 from mxnet_operator.api.formats.list_spec import ListDefaults, list_format
 from mxnet_operator.api.formats.lists import WORKER
 from mxnet_operator.api.formats.mixing_rules import rules_between_formats
-from mxnet_operator.api.formats.older_types import FlatSpec, LabelledReplica, ListSpec, MapReplica
+from mxnet_operator.api.formats.older_types import FlatSpec, LabelledReplica, ListSpec
 from mxnet_operator.api.formats.phases import counts_as_map
 from mxnet_operator.api.formats.transition_rules import COUNTS_STAY, FINISHED_STAYS, counts_of_list_stay
 from mxnet_operator.api.kind import Kind
@@ -34,7 +34,6 @@ DEFINITION: Final = Definition(
     required=(),
     also=(ListSpec, FlatSpec),
     also_of_replica=LabelledReplica,
-    refused_of_replica=MapReplica,
     rules=(*RULES, *list_rules(WORKER), has_a_scheduler(WORKER), *chief_rules(WORKER), *rules_between_formats()),
     transitions=(COUNTS_STAY, counts_of_list_stay(WORKER), FINISHED_STAYS),
 )

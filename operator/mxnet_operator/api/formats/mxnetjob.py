@@ -12,14 +12,14 @@ from msgspec import Meta
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.format import Definition, Format, Note, Path, Spec, no_conflicts, no_words
 from mxnet_operator.api.formats.list_spec import TRAINING
-from mxnet_operator.api.formats.older_types import FLAT_FIELDS, MAX_ENTRIES, FlatSpec, ListSpec, MapReplica, MapSpec
+from mxnet_operator.api.formats.older_types import FLAT_FIELDS, MAX_ENTRIES, FlatSpec, ListSpec, MapSpec
 from mxnet_operator.api.formats.phases import counts_as_map
 from mxnet_operator.api.formats.refusals import ENTRY, LIST, no_field
 from mxnet_operator.api.formats.templates import port_of, port_path, with_port
 from mxnet_operator.api.formats.transition_rules import COUNTS_OF_NET_STAY
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL, Rule, counts_of_map, main_container, names_of_map_fit
-from mxnet_operator.api.types import ApiStruct, Replicas, RestartPolicy, Template
+from mxnet_operator.api.types import ApiStruct, ReplicaCount, RestartPolicy, Template
 
 KIND: Final = Kind(names.GROUP, "MXNetJob", "mxnetjobs", "mxnetjob", ("v1alpha1",), "v1alpha1")
 """Kind of the proposal to Kubeflow (examples/seeds/000-mxnetjob-proposal)."""
@@ -30,9 +30,7 @@ _TYPES: Final = ("scheduler", "server", "worker")
 class NetReplica(ApiStruct, frozen=True, kw_only=True):
     """NetReplica describes the replicas of one type of an MXNetJob."""
 
-    replicas: Annotated[
-        Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
-    ] = None
+    replicas: ReplicaCount = None
     restart_policy: Annotated[
         RestartPolicy | None,
         Meta(description="restartPolicy defines whether a failed replica is retried. Defaults to Never."),
@@ -74,7 +72,6 @@ _DEFINITION: Final = Definition(
     kind=KIND,
     spec=NetSpec,
     refused=(ListSpec, FlatSpec, MapSpec),
-    refused_of_replica=MapReplica,
     rules=tuple(_rules()),
     transitions=(COUNTS_OF_NET_STAY,),
 )

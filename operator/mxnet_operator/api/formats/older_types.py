@@ -11,7 +11,7 @@ from mxnet_operator.api.types import (
     Int32,
     Int64,
     ObjectName,
-    Replicas,
+    ReplicaCount,
     SchedulingPolicy,
     Template,
 )
@@ -51,9 +51,7 @@ class ListReplica(ApiStruct, frozen=True, kw_only=True):
             " SCHEDULER."
         ),
     ] = None
-    replicas: Annotated[
-        Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
-    ] = None
+    replicas: ReplicaCount = None
     ps_root_port: Annotated[
         Port | None, Meta(description="PsRootPort is the port of the Scheduler. Defaults to 9091.")
     ] = msgspec.field(default=None, name="PsRootPort")

@@ -9,13 +9,16 @@ from mxnet_operator.api.structural import FieldError
 Template = dict[str, Any]
 
 
-def with_port(template: Template, port: int) -> Template:
-    """Return the template whose `mxnet` container has a port named `mxjob-port`: this one, where it names none."""
+def with_port(template: Template, port: int, **more: str) -> Template:
+    """Return the template whose `mxnet` container has a port named `mxjob-port`: this one, where it names none.
+
+    Only a job that is over can be without such a container: it was stored before the CRD's rules.
+    """
     if port_of(template) is not None:
         return template
     spec = template["spec"]
     main = names.main_container(spec["containers"])
-    ours = {"name": names.PORT_NAME, "containerPort": port}
+    ours = {"name": names.PORT_NAME, "containerPort": port, **more}
     with_ours = {**main, "ports": [*(main.get("ports") or ()), ours]}
     containers = [with_ours if each is main else each for each in spec["containers"]]
     return {**template, "spec": {**spec, "containers": containers}}

@@ -106,10 +106,10 @@ def up(  # noqa: PLR0917 - options
     options = ClusterOptions(
         cpus,
         gpus,
-        legacy,
         gpu_share,
         tuple(map(_resource, resource or ())),
         tuple(map(_label, node_label or ())),
+        legacy,
     )
     policy = Policy(first_backoff=timedelta(seconds=restart_backoff))
     if announce is not None:

@@ -20,6 +20,11 @@ _GATED: Final[Object] = {
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 """Condition of a new pod with scheduling gates; it stays until a scheduler places or rejects the pod without them."""
+_STATUSES: Final[dict[Resource, Object]] = {
+    NAMESPACES: {"phase": "Active"},
+    PERSISTENT_VOLUME_CLAIMS: {"phase": "Pending"},
+    SERVICES: {"loadBalancer": {}},
+}
 
 
 def fill_in(resource: Resource, obj: Object) -> None:
@@ -43,13 +48,7 @@ def initial_status(resource: Resource, obj: Object) -> Object | None:
     if resource is PODS:
         status: Object = {"phase": "Pending"}
         return status | {"conditions": [_GATED]} if at(obj, "spec", "schedulingGates") else status
-    if resource is NAMESPACES:
-        return {"phase": "Active"}
-    if resource is PERSISTENT_VOLUME_CLAIMS:
-        return {"phase": "Pending"}
-    if resource is SERVICES:
-        return {"loadBalancer": {}}
-    return None
+    return _STATUSES.get(resource)
 
 
 def _pod(pod: Object) -> None:

@@ -19,12 +19,10 @@ Place = tuple[Key, Name]
 class GarbageCollector:
     """Garbage collector: deletes orphans, completes foreground and orphaning deletions, empties namespaces.
 
-    Args:
-        store: Where the objects are.
-        wake: Called when there is work for `run`.
+    `wake` is called when there is work for `run`.
     """
 
-    def __init__(self, store: Store, wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, store: Store, wake: Callable[[], object] = lambda: None) -> None:
         self._store = store
         self._wake = wake
         self._resources = {r.key: r for r in store.catalog.resources if r.stored}

@@ -5,7 +5,7 @@ The words are those of kubernetes/pkg/apis/core/validation and of the strategies
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -51,22 +51,6 @@ def broken_key_rules(key: str) -> Iterator[str]:
         yield "must not start with '..'"
 
 
-def _bytes_of(values: Mapping[str, str] | None) -> dict[str, bytes]:
-    return {key: base64.b64decode(value) for key, value in (values or {}).items()}
-
-
-def _texts_of_config_map(obj: Mapping[str, Any]) -> dict[str, bytes]:
-    return {key: str(value).encode() for key, value in (obj.get("data") or {}).items()}
-
-
-def _files_of_config_map(obj: Mapping[str, Any]) -> dict[str, bytes]:
-    return _texts_of_config_map(obj) | _bytes_of(obj.get("binaryData"))
-
-
-def _of_secret(obj: Mapping[str, Any]) -> dict[str, bytes]:
-    return _bytes_of(obj.get("data"))
-
-
 @dataclass(frozen=True, slots=True)
 class KeyedKind:
     """Kind of such objects, with the field names of the references to it."""
@@ -82,31 +66,27 @@ class KeyedKind:
     name_field: str
     """Of the object in a volume."""
     key_words: str
-    variables: Callable[[Mapping[str, Any]], dict[str, bytes]]
-    """What variables can refer to, by key."""
-    files: Callable[[Mapping[str, Any]], dict[str, bytes]]
-    """What a volume has, by key."""
 
     @property
     def singular(self) -> str:
         """Name of one object in messages: `configmap`."""
         return self.kind.lower()
 
+    def variables(self, obj: Mapping[str, Any]) -> dict[str, bytes]:
+        """Return what variables can refer to, by key."""
+        data: Mapping[str, str] = obj.get("data") or {}
+        return {key: base64.b64decode(each) if self is SECRET else each.encode() for key, each in data.items()}
+
+    def files(self, obj: Mapping[str, Any]) -> dict[str, bytes]:
+        """Return what a volume has, by key."""
+        binary: Mapping[str, str] = obj.get("binaryData") or {}
+        return self.variables(obj) | {key: base64.b64decode(each) for key, each in binary.items()}
+
 
 CONFIG_MAP: Final = KeyedKind(
-    kube.CONFIGMAPS,
-    "ConfigMap",
-    "configMapKeyRef",
-    "configMapRef",
-    "configMap",
-    "name",
-    "config",
-    _texts_of_config_map,
-    _files_of_config_map,
+    kube.CONFIGMAPS, "ConfigMap", "configMapKeyRef", "configMapRef", "configMap", "name", "config"
 )
-SECRET: Final = KeyedKind(
-    kube.SECRETS, "Secret", "secretKeyRef", "secretRef", "secret", "secretName", "secret", _of_secret, _of_secret
-)
+SECRET: Final = KeyedKind(kube.SECRETS, "Secret", "secretKeyRef", "secretRef", "secret", "secretName", "secret")
 KEYED_KINDS: Final = (CONFIG_MAP, SECRET)
 
 Reference = tuple[KeyedKind, str]

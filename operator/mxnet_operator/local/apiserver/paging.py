@@ -3,27 +3,15 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 
 from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Resource
-from mxnet_operator.local.apiserver.selectors import Selector, everything
-from mxnet_operator.local.apiserver.statuses import (
-    bad_request,
-    too_large_version,
-)
+from mxnet_operator.local.apiserver.selectors import Selector
+from mxnet_operator.local.apiserver.statuses import bad_request, too_large_version
 from mxnet_operator.local.apiserver.storage import name_of
 from mxnet_operator.local.apiserver.store import Store
-
-
-@dataclass(frozen=True)
-class Page:
-    """Page of a list: its objects in order, and the list's metadata."""
-
-    items: list[Object]
-    metadata: Object
 
 
 def parse_revision(text: str) -> int:
@@ -39,8 +27,12 @@ def parse_revision(text: str) -> int:
     return int(text)
 
 
-def read_page(store: Store, resource: Resource, namespace: str, selector: Selector, query: Mapping[str, str]) -> Page:
+def read_page(
+    store: Store, resource: Resource, namespace: str, selector: Selector, query: Mapping[str, str]
+) -> tuple[list[Object], Object]:
     """Read the list for a request's `limit`, `continue`, `resourceVersion` and `resourceVersionMatch`.
+
+    Returns its objects in order, and the list's metadata.
 
     Raises:
         StatusError: 400, 410 (the revision is too old), 422 or 504 (the revision is in the future).
@@ -62,11 +54,9 @@ def read_page(store: Store, resource: Resource, namespace: str, selector: Select
     ]
     metadata: Object = {"resourceVersion": str(revision)}
     if limit and len(matching) > limit:
-        if selector is everything:
-            metadata["remainingItemCount"] = len(matching) - limit
         matching = matching[:limit]
         metadata["continue"] = _encode(revision, name_of(matching[-1]))
-    return Page(matching, metadata)
+    return matching, metadata
 
 
 def _asked_revision(store: Store, query: Mapping[str, str]) -> int:

@@ -19,11 +19,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class ProtobufError(Exception):
-    """The bytes aren't a message."""
-
-
-class UnsupportedKindError(Exception):
-    """The message is an object of a kind that isn't read in this encoding."""
+    """The bytes aren't a message, or that of a kind which isn't read in this encoding."""
 
 
 class _Type(Enum):
@@ -33,12 +29,9 @@ class _Type(Enum):
     BYTES = auto()
     BYTES_BY_KEY = auto()
     """In JSON base64, by key."""
-    BOOL = auto()
     INT = auto()
-    INT_OR_ABSENT = auto()
 
 
-_NUMBERS: Final = (_Type.BOOL, _Type.INT, _Type.INT_OR_ABSENT)
 _Message = Mapping[int, tuple[str, "_Type | _Message"]]
 """Fields of a message by number: the name in JSON, and the type."""
 
@@ -48,7 +41,6 @@ def read_object(body: bytes) -> Object:
 
     Raises:
         ProtobufError: it can't be decoded.
-        UnsupportedKindError: it is of another kind.
     """
     if not body.startswith(_MAGIC):
         raise ProtobufError("the body is not an object in Kubernetes' protobuf encoding")
@@ -58,7 +50,7 @@ def read_object(body: bytes) -> Object:
         api_version, kind = header.get("apiVersion", ""), header.get("kind", "")
         message = _DELETE_OPTIONS if kind == "DeleteOptions" else _KINDS.get((api_version, kind))
         if message is None or envelope.get("contentEncoding"):
-            raise UnsupportedKindError(header)
+            raise ProtobufError(f"{api_version} {kind} is not read in Kubernetes' protobuf encoding")
         return {**header, **_decoded(message, envelope.get("raw", b""))}
     except (ValueError, IndexError) as error:
         raise ProtobufError(str(error)) from error
@@ -70,14 +62,13 @@ def _decoded(message: _Message, data: bytes) -> Object:
         if number not in message:
             continue
         name, kind = message[number]
-        if isinstance(value, int) is not (kind in _NUMBERS):
+        if isinstance(value, int) is not (kind is _Type.INT):
             raise ValueError(f"{name} has the wrong wire type")
         match kind:
             case _Type.BYTES:
                 found[name] = value
-            case _Type.BOOL | _Type.INT | _Type.INT_OR_ABSENT:
-                if value or kind is _Type.INT_OR_ABSENT:
-                    found[name] = bool(value) if kind is _Type.BOOL else int.from_bytes(value.to_bytes(8), signed=True)
+            case _Type.INT:
+                found[name] = int.from_bytes(value.to_bytes(8), signed=True)
             case _Type.TEXT:
                 if value:
                     found[name] = value.decode()
@@ -137,7 +128,7 @@ _METADATA: Final = (
     },
 )
 _DELETE_OPTIONS: Final[_Message] = {
-    1: ("gracePeriodSeconds", _Type.INT_OR_ABSENT),
+    1: ("gracePeriodSeconds", _Type.INT),
     2: ("preconditions", {1: ("uid", _Type.TEXT), 2: ("resourceVersion", _Type.TEXT)}),
     4: ("propagationPolicy", _Type.TEXT),
     5: ("dryRun", _Type.TEXTS),
@@ -148,14 +139,11 @@ _KINDS: Final[Mapping[tuple[str, str], _Message]] = {
         1: _METADATA,
         2: ("data", _Type.TEXT_BY_KEY),
         3: ("binaryData", _Type.BYTES_BY_KEY),
-        4: ("immutable", _Type.BOOL),
     },
     ("v1", "Secret"): {
         1: _METADATA,
         2: ("data", _Type.BYTES_BY_KEY),
         3: ("type", _Type.TEXT),
         4: ("stringData", _Type.TEXT_BY_KEY),
-        5: ("immutable", _Type.BOOL),
     },
-    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {},  # every one is allowed
 }

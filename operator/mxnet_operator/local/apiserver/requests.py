@@ -11,14 +11,14 @@ from mxnet_operator.local.apiserver import protobuf
 from mxnet_operator.local.apiserver.json_values import at
 from mxnet_operator.local.apiserver.paging import parse_revision
 from mxnet_operator.local.apiserver.resources import NAMESPACES, Catalog, Resource
-from mxnet_operator.local.apiserver.selectors import Selector, both, field_selector, label_selector
+from mxnet_operator.local.apiserver.selectors import Selector, field_selector, label_selector
 from mxnet_operator.local.apiserver.statuses import (
     StatusError,
     bad_request,
     not_found,
     unsupported_media_type,
 )
-from mxnet_operator.local.apiserver.store import DeleteOptions
+from mxnet_operator.local.apiserver.store import DeleteOptions, WriteOptions
 from mxnet_operator.local.apiserver.watch import WatchOptions
 
 
@@ -136,18 +136,18 @@ def _read_any(request: Request) -> Any:
     try:
         return protobuf.read_object(request.body)
     except protobuf.ProtobufError as error:
-        raise bad_request(f"couldn't get version/kind; protobuf error: {error}") from error
-    except protobuf.UnsupportedKindError as error:
         raise unsupported_media_type((_JSON,)) from error
 
 
-def is_dry_run(request: Request) -> bool:
-    return request.query.get("dryRun") == "All"
+def write_options(request: Request, target: Target) -> WriteOptions:
+    query = request.query
+    return WriteOptions(target.subresource, query.get("dryRun") == "All", query.get("fieldValidation", "") or "Warn")
 
 
 def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
     labels = label_selector(query.get("labelSelector", ""))
-    return both(labels, field_selector(query.get("fieldSelector", ""), target.resource))
+    fields = field_selector(query.get("fieldSelector", ""), target.resource)
+    return lambda obj: labels(obj) and fields(obj)
 
 
 def delete_options(request: Request) -> DeleteOptions:
@@ -170,7 +170,7 @@ def delete_options(request: Request) -> DeleteOptions:
         propagation,
         at(body, "preconditions", "uid"),
         at(body, "preconditions", "resourceVersion"),
-        is_dry_run(request) or body.get("dryRun") == ["All"],
+        request.query.get("dryRun") == "All" or body.get("dryRun") == ["All"],
     )
 
 
@@ -180,7 +180,6 @@ def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
     Raises:
         StatusError: 400 or 422 where the options are invalid, alone or together.
     """
-    bookmarks = truth(query.get("allowWatchBookmarks"))
     send_initial = query.get("sendInitialEvents")
     revision = parse_revision(query.get("resourceVersion", ""))
     from_now = revision == 0 if send_initial is None else truth(send_initial)
@@ -194,7 +193,6 @@ def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
         target.namespace,
         object_selector(target, query),
         None if from_now else revision,
-        bookmarks,
+        truth(query.get("allowWatchBookmarks")),
         timeout,
-        marker=bookmarks and from_now,
     )

@@ -1,14 +1,11 @@
 """Resources of the API server: built-in ones, and those of CustomResourceDefinitions."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 READ = frozenset({"get", "list", "watch"})
 WRITE = READ | {"create", "update", "patch", "delete", "deletecollection"}
-
-_VERSION = re.compile(r"v(?P<major>\d+)(?:(?P<stage>alpha|beta)(?P<minor>\d+))?")
 
 Key = tuple[str, str]
 """Identity of a resource in the store, common to all of its versions: (group, plural)."""
@@ -52,10 +49,6 @@ class Resource:
     def qualified_kind(self) -> str:
         """Kind in error messages about objects: `Pod`, `MXJob.kubeflow.org`."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
-
-    @property
-    def list_kind(self) -> str:
-        return f"{self.kind}List"
 
     @property
     def singular(self) -> str:
@@ -127,14 +120,6 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     ("api-extensions",),
     verbs=READ,
 )
-ACCESS_REVIEWS = Resource(
-    "authorization.k8s.io",
-    "v1",
-    "selfsubjectaccessreviews",
-    "SelfSubjectAccessReview",
-    False,
-    verbs=frozenset({"create"}),
-)
 BUILT_IN = (
     NAMESPACES,
     NODES,
@@ -146,7 +131,6 @@ BUILT_IN = (
     EVENTS,
     LEASES,
     CUSTOM_RESOURCE_DEFINITIONS,
-    ACCESS_REVIEWS,
 )
 
 
@@ -173,46 +157,32 @@ def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
     ]
 
 
-def _precedence(version: str) -> tuple[bool, str, int, int]:
-    """Return a key that sorts versions as Kubernetes does: v10 over v2 over v1 over v1beta2 over v1alpha1."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        return (False, "", 0, 0)
-    return (found["stage"] is None, found["stage"] or "", int(found["major"]), int(found["minor"] or 0))
-
-
-@dataclass(frozen=True)
 class Catalog:
-    """Catalog of the served resources, by the parts of their URLs."""
+    """Catalog of the served resources: the built-in ones, and those of CustomResourceDefinitions."""
 
-    resources: tuple[Resource, ...]
-    definitions: tuple[Mapping[str, Any], ...] = ()
-    by_path: Mapping[tuple[str, str, str], Resource] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, crds: Iterable[Mapping[str, Any]]) -> "Catalog":
-        definitions = tuple(crds)
-        resources = BUILT_IN + tuple(each for crd in definitions for each in from_definition(crd))
-        return cls(resources, definitions, {(r.group, r.version, r.plural): r for r in resources})
+    def __init__(self, crds: Iterable[Mapping[str, Any]]) -> None:
+        self.definitions = tuple(crds)
+        self.resources = (*BUILT_IN, *(each for crd in self.definitions for each in from_definition(crd)))
+        self._by_path = {(r.group, r.version, r.plural): r for r in self.resources}
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        return self.by_path.get((group, version, plural))
+        return self._by_path.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         return next((r for r in self.resources if (r.api_version, r.kind) == (api_version, kind)), None)
 
     def groups(self) -> dict[str, list[str]]:
-        """List the versions of each group, the preferred one first; the core group has the empty name.
+        """List the versions of each group in the order of its definitions; the core group has the empty name.
 
         The groups of CRDs are sorted by name, as on the real server: clients resolve a plural name that several groups
         have to the first of them.
         """
-        groups: dict[str, set[str]] = {}
+        groups: dict[str, dict[str, None]] = {}
         for resource in self.resources:
-            groups.setdefault(resource.group, set()).add(resource.version)
+            groups.setdefault(resource.group, {})[resource.version] = None
         custom = sorted({resource.group for resource in self.resources if resource.custom})
         ordered = [*(name for name in groups if name not in custom), *custom]
-        return {name: sorted(groups[name], key=_precedence, reverse=True) for name in ordered}
+        return {name: list(groups[name]) for name in ordered}
 
     def served(self, group: str, version: str) -> list[Resource]:
         return [r for r in self.resources if (r.group, r.version) == (group, version)]

@@ -111,12 +111,3 @@ def _field(obj: Object, path: str) -> str:
     if path == "spec.unschedulable":
         return "true" if value else "false"
     return "" if value is None else ("true" if value is True else "false" if value is False else str(value))
-
-
-def both(first: Selector, second: Selector) -> Selector:
-    """Combine two selectors: match what both match."""
-    if first is everything:
-        return second
-    if second is everything:
-        return first
-    return lambda obj: first(obj) and second(obj)

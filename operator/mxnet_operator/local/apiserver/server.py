@@ -1,6 +1,7 @@
-"""API server over HTTPS on loopback, with token authentication."""
+"""API server over HTTPS on loopback, with token authentication: reads requests, writes responses, streams."""
 
 import asyncio
+import contextlib
 import hmac
 import logging
 import ssl
@@ -8,16 +9,29 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from mxnet_operator.kube.tls import PromptTls
+from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver.documents import HEALTH, Documents
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
-from mxnet_operator.local.apiserver.handlers import Handlers, json_response
-from mxnet_operator.local.apiserver.logs import LogSource
-from mxnet_operator.local.apiserver.requests import BODY_LIMIT, find_target, no_target
+from mxnet_operator.local.apiserver.json_values import at
+from mxnet_operator.local.apiserver.logs import LogSource, log_request
+from mxnet_operator.local.apiserver.requests import (
+    BODY_LIMIT,
+    Request,
+    Target,
+    find_target,
+    no_target,
+    truth,
+    watch_options,
+)
 from mxnet_operator.local.apiserver.statuses import NO_SUCH_PATH, StatusError, bad_request
 from mxnet_operator.local.apiserver.store import Store
+from mxnet_operator.local.apiserver.tables import table, wants_table
+from mxnet_operator.local.apiserver.verbs import Answer, Verbs, allow
+from mxnet_operator.local.apiserver.watch import watch
 
 _log = logging.getLogger(__name__)
 
@@ -26,15 +40,7 @@ _SHUTDOWN_SECONDS = 1.0
 
 
 class ApiServer:
-    """In-memory Kubernetes API server.
-
-    Args:
-        crds: CustomResourceDefinition manifests to serve.
-        token: What clients must send as their bearer token.
-        log_source: Who has the logs of containers; may be set later.
-        clock: Gives the time, with its zone.
-        history: How many changes of each resource a watch can go back.
-    """
+    """In-memory Kubernetes API server; `log_source` may be set later, `history` is as of `Store`."""
 
     def __init__(
         self,
@@ -46,20 +52,13 @@ class ApiServer:
         history: int = 1000,
     ) -> None:
         self.store = Store(crds, clock=clock, history=history)
+        self.log_source = log_source
         self._token = token.encode()
         self._documents = Documents(self.store.catalog)
-        self._handlers = Handlers(self.store, log_source)
-        self._collector = GarbageCollector(self.store, self._collect_soon)
-        self._collecting = False
+        self._verbs = Verbs(self.store)
+        self._closing = asyncio.Event()
+        collector = GarbageCollector(self.store, lambda: asyncio.get_running_loop().call_soon(collector.run))
         self._runner: web.AppRunner | None = None
-
-    @property
-    def log_source(self) -> LogSource | None:
-        return self._handlers.log_source
-
-    @log_source.setter
-    def log_source(self, source: LogSource | None) -> None:
-        self._handlers.log_source = source
 
     async def start(self, ssl_context: ssl.SSLContext, host: str = "127.0.0.1", port: int = 0) -> int:
         """Start to listen; returns the port.
@@ -85,7 +84,7 @@ class ApiServer:
 
     async def stop(self) -> None:
         """End every watch cleanly, then stop listening."""
-        self._handlers.close()
+        self._closing.set()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -94,12 +93,9 @@ class ApiServer:
         try:
             return await self._answer(request)
         except StatusError as error:
-            response = json_response(error.status, error.code)
-            if error.retry_after:
-                response.headers["Retry-After"] = str(error.retry_after)
-            return response
+            return _json(error.status, error.code)
         except RecursionError:
-            return json_response(bad_request("the body is nested too deeply").status, 400)
+            return _json(bad_request("the body is nested too deeply").status, 400)
         except web.HTTPException:
             raise
         except ConnectionError as error:
@@ -111,7 +107,7 @@ class ApiServer:
         except Exception:
             _log.exception("%s %s failed", request.method, request.path)
             failure = StatusError(500, "InternalError", "Internal error occurred: see the log of the local cluster")
-            return json_response(failure.status, 500)
+            return _json(failure.status, 500)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if request.path in HEALTH:
@@ -121,22 +117,96 @@ class ApiServer:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         if "Impersonate-User" in request.headers:
             raise StatusError(403, "Forbidden", "impersonation is not supported by the local cluster")
-        if request.method == "GET" and (document := self._documents.answer(request)):
-            return document
+        if request.method == "GET" and (document := self._documents.at(request.path)):
+            return web.Response(body=document, content_type="application/json")
         target = find_target(self.store.catalog, request.path, request.method)
         if target is None:
             if refusal := no_target(self.store.catalog, request.path):
                 raise refusal
             return web.Response(status=404, text=f"{NO_SUCH_PATH}\n")
-        return await self._handlers.handle(request, target)
+        if target.subresource == "log":
+            allow(request.method == "GET")
+            return await self._log(request, target)
+        if request.method == "GET" and not target.name and truth(request.query.get("watch")):
+            allow("watch" in target.resource.verbs)
+            return await self._watch(request, target)
+        return _response(self._verbs.answer(await _read(request), target))
 
-    def _collect_soon(self) -> None:
-        if not self._collecting:
-            self._collecting = True
-            asyncio.get_running_loop().call_soon(self._collect)
+    async def _watch(self, request: web.Request, target: Target) -> web.StreamResponse:
+        options, as_tables = watch_options(target, request.query), wants_table(request.headers)
+        response = await _stream(request, "application/json")
+        headings = True
+        async with contextlib.aclosing(watch(self.store, options, self._closing)) as batches:
+            async for events in batches:
+                frames = bytearray()
+                for kind, obj in events:
+                    shown = obj
+                    if as_tables and kind != "ERROR":
+                        metadata = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+                        shown = table(target.resource, [obj], self.store.clock(), metadata, headings=headings)
+                        headings = False
+                    frames += msgspec.json.encode({"type": kind, "object": shown}) + b"\n"
+                if frames and not await _write(response, bytes(frames)):
+                    return response
+        await response.write_eof()
+        return response
 
-    def _collect(self) -> None:
+    async def _log(self, request: web.Request, target: Target) -> web.StreamResponse:
+        pod = self.store.get(builtin.PODS, target.namespace, target.name)
+        wanted = log_request(pod, request.query)
+        if not at(pod, "spec", "nodeName"):
+            return web.Response(status=204)
+        if self.log_source is None:
+            raise StatusError(500, "InternalError", "no kubelet is running that has the logs of this pod")
+        pieces = self.log_source.open(pod["metadata"]["uid"], wanted)
+        response = await _stream(request, "text/plain")
         try:
-            self._collector.run()
-        finally:
-            self._collecting = False
+            async for piece in pieces:
+                if piece and not await _write(response, piece):
+                    return response
+            await response.write_eof()
+        except ConnectionError:  # the client left as the log ended
+            raise
+        except Exception:
+            _log.exception("the log of %s/%s broke off", target.namespace, target.name)
+            if request.transport is not None:
+                request.transport.abort()
+        return response
+
+
+async def _read(request: web.Request) -> Request:
+    """Read a request with its body."""
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        message = f"Request entity too large: limit is {BODY_LIMIT}"
+        raise StatusError(413, "RequestEntityTooLarge", message) from error
+    return Request(request.method, request.query, request.headers, body)
+
+
+def _json(value: Any, code: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), status=code, content_type="application/json")
+
+
+def _response(answer: Answer) -> web.Response:
+    response = _json(answer.value, answer.code)
+    for warning in answer.warnings:
+        escaped = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{escaped}"')
+    return response
+
+
+async def _stream(request: web.Request, content_type: str) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": content_type})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    return response
+
+
+async def _write(response: web.StreamResponse, data: bytes) -> bool:
+    """Send a chunk of a stream; false where the client is gone."""
+    try:
+        await response.write(data)
+    except ConnectionError:
+        return False
+    return True

@@ -30,13 +30,10 @@ def unsupported(field: str, value: object, supported: Iterable[str]) -> FieldErr
 class StatusError(Exception):
     """Rejected request; `status` is the body of the response."""
 
-    def __init__(
-        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, retry_after: int = 0
-    ) -> None:
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
-        self.retry_after = retry_after
         self.status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -126,7 +123,7 @@ def too_large_version(asked: int, current: int) -> StatusError:
     """Build a 504: a list asked for a moment that hasn't come."""
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1}, retry_after=1)
+    return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> StatusError:

@@ -17,7 +17,6 @@ from mxnet_operator.api.structural import FieldError, clone
 from mxnet_operator.api.structural import invalid as invalid_field
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver import validation
-from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.patch import patcher
@@ -34,6 +33,7 @@ from mxnet_operator.local.apiserver.statuses import (
     not_found,
 )
 from mxnet_operator.local.apiserver.storage import Storage, name_of
+from mxnet_operator.local.apiserver.validation import DecodeError
 from mxnet_operator.readers.pods import ENDED
 
 _LABEL_LENGTH = 63
@@ -43,7 +43,6 @@ _OTHER_NAMESPACE = "the namespace of the provided object does not match the name
 _BINDINGS = dataclasses.replace(builtin.PODS, plural="pods/binding")
 _EVENT_LIFE = timedelta(hours=1)
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
-_LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 PROTECTION = "kubernetes.io/pvc-protection"
 """Finalizer of a claim, which goes once no pod uses the claim."""
 FOREGROUND = "foregroundDeletion"
@@ -53,8 +52,28 @@ _PARTS = ("spec", "status")
 _FROM_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
-OnUnknown = Callable[[list[str]], None]
-"""Called with the paths of a request's unknown fields; may raise."""
+@dataclass(frozen=True)
+class WriteOptions:
+    """Options of a write: what part of the object it is for, and what is done about fields that don't exist."""
+
+    subresource: str = ""
+    """`status`, or the whole object but its status."""
+    dry_run: bool = False
+    field_validation: str = "Ignore"
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    """Gets a sentence for each unknown field that is dropped, under the validation Warn."""
+
+    def report(self, unknown: list[str]) -> None:
+        """Report the paths of unknown fields.
+
+        Raises:
+            DecodeError: there are some, under the validation Strict.
+        """
+        sentences = [f'unknown field "{path}"' for path in unknown]
+        if sentences and self.field_validation == "Strict":
+            raise DecodeError(f"strict decoding error: {', '.join(sentences)}")
+        if self.field_validation == "Warn":
+            self.warnings.extend(sentences)
 
 
 @dataclass(frozen=True)
@@ -68,7 +87,8 @@ class DeleteOptions:
     dry_run: bool = False
 
 
-_PLAINLY = DeleteOptions()
+_WRITE = WriteOptions()
+_DELETE = DeleteOptions()
 
 
 def timestamp(moment: datetime) -> str:
@@ -76,17 +96,10 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _drop(_: list[str]) -> None:
-    """Ignore dropped unknown fields; default of `on_unknown`."""
-
-
 class Store:
     """Store of all objects of the cluster.
 
     Args:
-        crds: CustomResourceDefinition manifests to serve.
-        clock: Gives the time, with its zone.
-        rng: Where uids and generated names come from.
         history: How many changes of each resource a watch can go back.
         first_revision: Where resourceVersions start; by default in milliseconds of the clock, so that one of an
             earlier life of the cluster is too old in this one, not in its future.
@@ -101,7 +114,7 @@ class Store:
         history: int = 1000,
         first_revision: int | None = None,
     ) -> None:
-        self.catalog = Catalog.of(crds)
+        self.catalog = Catalog(crds)
         self.clock = clock
         self._rng = rng or random.SystemRandom()
         if first_revision is None:
@@ -134,21 +147,13 @@ class Store:
         objects = sorted(self.storage.objects(resource.key, namespace), key=name_of)
         return [obj for each in objects if selector(obj := resource.present(each))]
 
-    def create(
-        self,
-        resource: Resource,
-        namespace: str,
-        body: Any,
-        *,
-        dry_run: bool = False,
-        on_unknown: OnUnknown = _drop,
-    ) -> Object:
+    def create(self, resource: Resource, namespace: str, body: Any, options: WriteOptions = _WRITE) -> Object:
         """Store a new object, named by its metadata or from its generateName.
 
         Raises:
             StatusError: 400, 403, 404 (its namespace), 409 or 422.
         """
-        obj = _decoded(resource, body, on_unknown)
+        obj = _decoded(resource, body, options)
         metadata = obj["metadata"]
         if metadata.pop("resourceVersion", ""):
             raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
@@ -172,37 +177,29 @@ class Store:
         self._refuse(resource, metadata.get("name", ""), validation.errors(resource, obj))
         if self.storage.find(resource.key, name_of(obj)) is not None:
             raise already_exists(resource, metadata["name"])
-        if dry_run:
+        if options.dry_run:
             return obj
         if resource is builtin.EVENTS:
             self._expire_events()
         return resource.present(self.storage.put(resource.key, obj))
 
     def update(
-        self,
-        resource: Resource,
-        namespace: str,
-        name: str,
-        body: Any,
-        *,
-        subresource: str = "",
-        dry_run: bool = False,
-        on_unknown: OnUnknown = _drop,
+        self, resource: Resource, namespace: str, name: str, body: Any, options: WriteOptions = _WRITE
     ) -> Object:
-        """Replace an object, or with `subresource="status"` its status.
+        """Replace an object, or its status.
 
         Raises:
             StatusError: 400, 404, 409 (it changed since it was read) or 422.
         """
         old = self.get(resource, namespace, name)
-        new = _decoded(resource, body, on_unknown)
+        new = _decoded(resource, body, options)
         if new["metadata"].get("uid") not in (None, "", old["metadata"]["uid"]):
             seen = f"UID in precondition: {new['metadata']['uid']}, UID in object meta: {old['metadata']['uid']}"
             raise conflict(resource, name, f"Precondition failed: {seen}")
         if resource.custom and not new["metadata"].get("resourceVersion"):
             detail = "Invalid value: 0: must be specified for an update"
             raise invalid(resource, name, [FieldError("metadata.resourceVersion", "FieldValueInvalid", detail)])
-        return self._replace(resource, old, new, subresource, dry_run)
+        return self._replace(resource, old, new, options)
 
     def patch(
         self,
@@ -212,11 +209,9 @@ class Store:
         media_type: str,
         patch: Any,
         *,
-        subresource: str = "",
-        dry_run: bool = False,
-        on_unknown: OnUnknown = _drop,
+        options: WriteOptions = _WRITE,
     ) -> Object:
-        """Change an object, or with `subresource="status"` its status, by a patch of that media type.
+        """Change an object, or its status, by a patch of that media type.
 
         Raises:
             StatusError: 400, 404, 409 (the patch names another resourceVersion), 415 or 422.
@@ -230,12 +225,12 @@ class Store:
             changed = {part: value for part, value in patched.items() if part not in kept}
             new, unknown = validation.decode(resource, clone(changed))
             new |= kept
-            on_unknown(unknown)
+            options.report(unknown)
         except DecodeError as error:
             raise invalid_patch(patched, str(error)) from error
         if new["metadata"].get("uid") not in (None, "", old["metadata"]["uid"]):
             raise invalid(resource, name, [invalid_field("metadata.uid", new["metadata"]["uid"], "field is immutable")])
-        return self._replace(resource, old, new, subresource, dry_run)
+        return self._replace(resource, old, new, options)
 
     def bind(self, namespace: str, name: str, body: Any) -> None:
         """Assign a pod to the node named by a Binding's target.
@@ -262,7 +257,7 @@ class Store:
         self.storage.put(pods.key, pod | {"spec": pod["spec"] | {"nodeName": node}, "status": status})
 
     def delete(
-        self, resource: Resource, namespace: str, name: str, options: DeleteOptions = _PLAINLY
+        self, resource: Resource, namespace: str, name: str, options: DeleteOptions = _DELETE
     ) -> tuple[Object, bool]:
         """Delete an object, or mark it as being deleted where something has to be done first.
 
@@ -310,7 +305,7 @@ class Store:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise forbidden(resource, metadata.get("name", ""), why)
 
-    def _replace(self, resource: Resource, old: Object, new: Object, subresource: str, dry_run: bool) -> Object:
+    def _replace(self, resource: Resource, old: Object, new: Object, options: WriteOptions) -> Object:
         name = old["metadata"]["name"]
         metadata = new["metadata"]
         if metadata.setdefault("name", name) != name:
@@ -323,12 +318,12 @@ class Store:
             metadata.pop("namespace", None)
         if metadata.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
             raise conflict(resource, name)
-        new = _parts_written(resource, old, new, subresource)
+        new = _parts_written(resource, old, new, options.subresource)
         metadata = {key: value for key, value in new["metadata"].items() if key not in _FROM_SERVER}
         metadata |= {key: old["metadata"][key] for key in (*_FROM_SERVER, "resourceVersion") if key in old["metadata"]}
         metadata.pop("managedFields", None)
         new["metadata"] = {key: value for key, value in metadata.items() if value not in ([], {})}
-        if not subresource:
+        if not options.subresource:
             fill_in(resource, new)
         if new == old:
             return old
@@ -336,7 +331,7 @@ class Store:
             new["metadata"]["generation"] += 1
         mistakes = [*validation.change_errors(resource, old, new), *validation.errors(resource, new, old)]
         self._refuse(resource, name, mistakes or validation.update_errors(resource, old, new))
-        if dry_run:
+        if options.dry_run:
             return new
         key, metadata = resource.key, new["metadata"]
         unfinished = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
@@ -346,7 +341,7 @@ class Store:
 
     def _terminate_namespace(self, old: Object, dry_run: bool) -> Object:
         name = old["metadata"]["name"]
-        if name in _LASTING_NAMESPACES:
+        if name in _FIRST_NAMESPACES:
             raise forbidden(builtin.NAMESPACES, name, "this namespace may not be deleted")
         if dry_run or "deletionTimestamp" in old["metadata"]:
             return old
@@ -379,10 +374,10 @@ class Store:
                 raise conflict(resource, metadata["name"], why, kind=True)
 
 
-def _decoded(resource: Resource, body: Any, on_unknown: OnUnknown) -> Object:
+def _decoded(resource: Resource, body: Any, options: WriteOptions) -> Object:
     try:
         obj, unknown = validation.decode(resource, clone(body))
-        on_unknown(unknown)
+        options.report(unknown)
     except DecodeError as error:
         kind = resource.kind
         raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {error}') from error

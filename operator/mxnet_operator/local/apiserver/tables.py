@@ -1,7 +1,7 @@
-"""Tables for `kubectl get` (meta.k8s.io/v1 Table), with the printer columns of our CRDs, and durations."""
+"""Tables for `kubectl get` (meta.k8s.io/v1 Table), with the printer columns of our CRDs."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,35 +9,12 @@ from typing import Any
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.resources import Resource
+from mxnet_operator.readers.durations import short
 
 
 def age(since: str | None, now: datetime) -> str:
-    """Format the age of a timestamp as apimachinery's duration.HumanDuration; `<unknown>` where there is none."""
-    if not since:
-        return "<unknown>"
-    seconds = int((now - datetime.fromisoformat(since)).total_seconds())
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 0:
-        return "0s" if seconds >= -2 else "<invalid>"
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    return _two(days // 365, "y", days % 365, "d") if days < 2920 else f"{days // 365}y"
-
-
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+    """Format the age of a timestamp; `<unknown>` where there is none."""
+    return short((now - datetime.fromisoformat(since)).total_seconds()) if since else "<unknown>"
 
 
 _NONE = "<none>"
@@ -64,56 +41,24 @@ class Column:
         }
 
 
-@dataclass(frozen=True)
-class TableFormat:
-    """Requested table format: the version of meta.k8s.io, and the part of each object to include."""
-
-    version: str
-    include: str = "Metadata"
-
-
-def requested_table(accept: str, include: str) -> TableFormat | None:
-    """Parse the table format that an Accept header prefers; None where it prefers plain JSON."""
-    for media_type in accept.split(","):
-        kind, *parameters = (part.strip() for part in media_type.split(";"))
-        values = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
-        if kind not in ("application/json", "*/*", "application/*"):
-            continue
-        if "as" not in values:
-            return None
-        if values["as"] == "Table" and values.get("g") == "meta.k8s.io" and values.get("v") in ("v1", "v1beta1"):
-            return TableFormat(values["v"], include or "Metadata")
-    return None
+def wants_table(headers: Mapping[str, str]) -> bool:
+    """Whether a request prefers a Table to plain JSON, as `kubectl get` does."""
+    preferred = headers.get("Accept", "").partition(",")[0].replace(" ", "").split(";")
+    return {"application/json", "as=Table", "v=v1", "g=meta.k8s.io"} == set(preferred)
 
 
 def table(
-    resource: Resource,
-    objects: Sequence[Object],
-    form: TableFormat,
-    now: datetime,
-    metadata: Object | None = None,
-    *,
-    headings: bool = True,
+    resource: Resource, objects: Sequence[Object], now: datetime, metadata: Object, *, headings: bool = True
 ) -> Object:
-    """Build a Table of objects; in a watch only the first one has column definitions (`headings`)."""
+    """Build a Table of objects, each row with its whole object; in a watch only the first one has `headings`."""
     columns = _columns(resource)
-    rows = [{"cells": [column.cell(obj, now) for column in columns], "object": _included(obj, form)} for obj in objects]
     return {
         "kind": "Table",
-        "apiVersion": f"meta.k8s.io/{form.version}",
-        "metadata": metadata or {},
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
         "columnDefinitions": [column.definition() for column in columns] if headings else None,
-        "rows": rows,
+        "rows": [{"cells": [column.cell(obj, now) for column in columns], "object": obj} for obj in objects],
     }
-
-
-def _included(obj: Object, form: TableFormat) -> Object | None:
-    if form.include == "None":
-        return None
-    if form.include == "Object":
-        return obj
-    partial = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{form.version}"}
-    return partial | {"metadata": obj["metadata"]}
 
 
 def _columns(resource: Resource) -> Sequence[Column]:

@@ -2,16 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any, Final
 
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.metadata_rules import SUBDOMAIN, SUBDOMAIN_RULE, annotation_errors, key_errors, label_errors
-from mxnet_operator.api.pod_template import complete_schema
+from mxnet_operator.api.pod_template import builtin_schema, complete_schema
 from mxnet_operator.api.quantities import container_requests
 from mxnet_operator.api.structural import (
     FieldError,
+    Schema,
     apply_schema_defaults,
     drop_nulls,
     invalid,
@@ -19,7 +20,6 @@ from mxnet_operator.api.structural import (
     structural_errors,
 )
 from mxnet_operator.api.validation import validate, validate_update
-from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.keyed_objects import keyed_errors
 from mxnet_operator.local.apiserver.resources import (
@@ -54,12 +54,7 @@ _LABEL_1035_RULE = (
 )
 
 
-def is_dns_label(text: str) -> bool:
-    """Whether `text` is a valid name of a container, a port or a namespace."""
-    return len(text) <= 63 and _LABEL.fullmatch(text) is not None
-
-
-def dns_label_errors(path: str, text: str) -> Iterator[FieldError]:
+def _label_errors(path: str, text: str) -> Iterator[FieldError]:
     if len(text) > 63:
         yield invalid(path, text, "must be no more than 63 bytes")
     if not _LABEL.fullmatch(text):
@@ -84,8 +79,8 @@ def _name_errors(resource: Resource, name: str) -> Iterator[FieldError]:
     path = "metadata.name"
     if not name:
         yield required(path, "name or generateName is required")
-    elif resource is NAMESPACES and not is_dns_label(name):
-        yield invalid(path, name, _LABEL_RULE)
+    elif resource is NAMESPACES:
+        yield from _label_errors(path, name)
     elif resource is SERVICES and (len(name) > 63 or not _LABEL_1035.fullmatch(name)):
         yield invalid(path, name, _LABEL_1035_RULE)
     elif len(name) > 253:
@@ -94,22 +89,15 @@ def _name_errors(resource: Resource, name: str) -> Iterator[FieldError]:
         yield invalid(path, name, SUBDOMAIN_RULE)
 
 
-class Rules(Protocol):
-    """Rules for an object, which may replace a stored one."""
-
-    def __call__(self, manifest: Any, *, replaces: Any = None) -> list[FieldError]:
-        """Return what is wrong with an object."""
-
-
-RULES: Mapping[tuple[str, str], Rules] = {
-    (f"{kind.group}/{version}", kind.kind): validate for kind in ALL for version in kind.versions
-}
-"""Rules beyond the schema by apiVersion and kind: Python equivalents of the CRDs' CEL rules."""
-UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = dict.fromkeys(RULES, validate_update)
-"""Transition rules by apiVersion and kind: Python equivalents of the CEL rules that use oldSelf."""
-
+HAVE_RULES: Final = frozenset((kind.group, kind.plural) for kind in ALL)
+"""Resources with rules beyond their schema: `api.validation` has the Python equivalents of the CRDs' CEL rules."""
 _LARGEST_PORT = 65535
 _HEADER = ("apiVersion", "kind", "metadata")
+_UNTYPED: Final[Schema] = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+class DecodeError(Exception):
+    """A body can't be decoded as an object of its kind."""
 
 
 def decode(resource: Resource, body: Any) -> tuple[Object, list[str]]:
@@ -123,7 +111,7 @@ def decode(resource: Resource, body: Any) -> tuple[Object, list[str]]:
         raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
     (_check_custom_kind if resource.custom else _check_kind)(resource, body)
     obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, **_without_nulls(resource, body)}
-    return obj, _prune(resource, obj)
+    return obj, _fit(resource, obj)
 
 
 def _check_kind(resource: Resource, body: Object) -> None:
@@ -161,18 +149,34 @@ def _without_nulls(resource: Resource, body: Object) -> Object:
     return copied | {"metadata": without_nulls(body.get("metadata") or {})}
 
 
-def _prune(resource: Resource, obj: Object) -> list[str]:
-    if not resource.custom:
-        return builtin_types.decode(resource.kind, obj) if resource.kind in types() else []
-    unknown = builtin_types.decode("ObjectMeta", obj["metadata"])
-    content = {key: value for key, value in obj.items() if key not in _HEADER}
-    unknown = [f"metadata.{path}" for path in unknown] + prune(dict(resource.schema or {}), content)
-    drop_nulls(dict(resource.schema or {}), content)
-    apply_schema_defaults(dict(resource.schema or {}), content)
+def _fit(resource: Resource, obj: Object) -> list[str]:
+    """Fit a decoded object to its schema, in place; returns the paths of the fields that were unknown."""
+    metadata, content = obj["metadata"], {key: value for key, value in obj.items() if key not in _HEADER}
+    schema = _schema(resource)
+    _check_types(builtin_schema("ObjectMeta"), metadata, "metadata")
+    unknown = prune(builtin_schema("ObjectMeta"), metadata, "metadata") + prune(schema, content)
+    if resource.custom:
+        drop_nulls(schema, content)
+        apply_schema_defaults(schema, content)
+    else:
+        _check_types(schema, content)
     for key in obj.keys() - content.keys() - set(_HEADER):
         del obj[key]
     obj.update(content)
     return unknown
+
+
+def _schema(resource: Resource) -> Schema:
+    if resource.custom:
+        return dict(resource.schema or {})
+    return builtin_schema(resource.kind) if resource.kind in types() else _UNTYPED
+
+
+def _check_types(schema: Schema, value: Object, path: str = "") -> None:
+    """Raise DecodeError where a value of a built-in type can't be decoded; what is missing is validated later."""
+    for error in structural_errors(schema, value, path):
+        if error.reason != "FieldValueRequired":
+            raise DecodeError(error.message)
 
 
 def errors(resource: Resource, obj: Object, stored: Object | None = None) -> list[FieldError]:
@@ -181,16 +185,15 @@ def errors(resource: Resource, obj: Object, stored: Object | None = None) -> lis
     Values that the stored object has too are not checked again (Kubernetes' ratcheting validation).
     """
     found = list(metadata_errors(resource, obj))
-    rules = RULES.get((resource.api_version, resource.kind))
     if stored is not None and _shares_all_but_status(obj, stored):
         if resource.custom and "status" in obj:
-            schema = dict(resource.schema or {}).get("properties", {}).get("status", {})
+            schema = _schema(resource).get("properties", {}).get("status", {})
             found += structural_errors(schema, obj["status"], "status")
         return found
-    if rules:
-        return found + [error for error in rules(obj, replaces=stored) if error not in found]
+    if resource.key in HAVE_RULES:
+        return found + [error for error in validate(obj, replaces=stored) if error not in found]
     if resource.custom:
-        return found + structural_errors(dict(resource.schema or {}), obj)
+        return found + structural_errors(_schema(resource), obj)
     checks = {
         PODS: _pod_errors,
         SERVICES: _service_errors,
@@ -221,7 +224,7 @@ def _pod_errors(pod: Object) -> Iterator[FieldError]:
     for field in ("volumes", "containers", "initContainers"):
         for position, each in enumerate(spec.get(field) or ()):
             path, name = f"spec.{field}[{position}]", each["name"]
-            yield from dns_label_errors(f"{path}.name", name)  # it becomes the name of a folder
+            yield from _label_errors(f"{path}.name", name)  # it becomes the name of a folder
             if name in taken and field != "volumes":
                 yield FieldError(f"{path}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
             if field != "volumes":
@@ -260,8 +263,7 @@ def _claim_errors(claim: Object) -> Iterator[FieldError]:
 
 def update_errors(resource: Resource, old: Object, new: Object) -> list[FieldError]:
     """Validate the update of a custom resource that is valid by itself: the transition rules."""
-    rules = UPDATE_RULES.get((resource.api_version, resource.kind))
-    return rules(old, new) if rules else []
+    return validate_update(old, new) if resource.key in HAVE_RULES else []
 
 
 _MUTABLE = ("activeDeadlineSeconds", "schedulingGates", "tolerations")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxnet_operator.local.apiserver import resources as builtin
-from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.paging import read_page
 from mxnet_operator.local.apiserver.patch import patcher
@@ -16,19 +15,15 @@ from mxnet_operator.local.apiserver.requests import (
     Request,
     Target,
     delete_options,
-    is_dry_run,
     media_type,
     object_selector,
     read_json,
     read_object,
+    write_options,
 )
-from mxnet_operator.local.apiserver.statuses import (
-    bad_request,
-    method_not_allowed,
-    success,
-)
-from mxnet_operator.local.apiserver.store import OnUnknown, Store
-from mxnet_operator.local.apiserver.tables import TableFormat, requested_table, table
+from mxnet_operator.local.apiserver.statuses import method_not_allowed, success
+from mxnet_operator.local.apiserver.store import Store
+from mxnet_operator.local.apiserver.tables import table, wants_table
 
 _ANSWERED_WITH_OBJECT = (builtin.PODS, builtin.SERVICES, builtin.NAMESPACES)
 
@@ -85,55 +80,26 @@ class Verbs:
 
     def _list(self, request: Request, target: Target) -> Answer:
         selector = object_selector(target, request.query)
-        page = read_page(self._store, target.resource, target.namespace, selector, request.query)
-        return self._objects(request, target, page.items, page.metadata)
+        items, metadata = read_page(self._store, target.resource, target.namespace, selector, request.query)
+        return self._objects(request, target, items, metadata)
 
     def _create(self, request: Request, target: Target) -> Answer:
         body = read_object(request, target.resource)
-        if target.resource is builtin.ACCESS_REVIEWS:
-            if not isinstance(body, dict):
-                raise bad_request("the object provided is unrecognized (must be of type SelfSubjectAccessReview)")
-            return Answer(body | {"status": {"allowed": True}}, 201)
-        warnings: list[str] = []
-        obj = self._store.create(
-            target.resource,
-            target.namespace,
-            body,
-            dry_run=is_dry_run(request),
-            on_unknown=_unknown_fields(request, warnings),
-        )
-        return self._object(request, target, obj, 201, warnings)
+        options = write_options(request, target)
+        obj = self._store.create(target.resource, target.namespace, body, options)
+        return self._object(request, target, obj, 201, options.warnings)
 
     def _update(self, request: Request, target: Target) -> Answer:
-        body = read_object(request, target.resource)
-        warnings: list[str] = []
-        obj = self._store.update(
-            target.resource,
-            target.namespace,
-            target.name,
-            body,
-            subresource=target.subresource,
-            dry_run=is_dry_run(request),
-            on_unknown=_unknown_fields(request, warnings),
-        )
-        return self._object(request, target, obj, 200, warnings)
+        body, options = read_object(request, target.resource), write_options(request, target)
+        obj = self._store.update(target.resource, target.namespace, target.name, body, options)
+        return self._object(request, target, obj, 200, options.warnings)
 
     def _patch(self, request: Request, target: Target) -> Answer:
         kind = media_type(request)
         patcher(target.resource, kind)
-        patch = read_json(request, kind)
-        warnings: list[str] = []
-        obj = self._store.patch(
-            target.resource,
-            target.namespace,
-            target.name,
-            kind,
-            patch,
-            subresource=target.subresource,
-            dry_run=is_dry_run(request),
-            on_unknown=_unknown_fields(request, warnings),
-        )
-        return self._object(request, target, obj, 200, warnings)
+        patch, options = read_json(request, kind), write_options(request, target)
+        obj = self._store.patch(target.resource, target.namespace, target.name, kind, patch, options=options)
+        return self._object(request, target, obj, 200, options.warnings)
 
     def _bind(self, request: Request, target: Target) -> Answer:
         self._store.bind(target.namespace, target.name, read_json(request))
@@ -158,20 +124,19 @@ class Verbs:
     def _object(
         self, request: Request, target: Target, obj: Object, code: int = 200, warnings: Sequence[str] = ()
     ) -> Answer:
-        form = table_format(request)
-        if form is not None:
+        if wants_table(request.headers):
             metadata = {"resourceVersion": at(obj, "metadata", "resourceVersion", default="")}
-            obj = table(target.resource, [obj], form, self._store.clock(), metadata)
+            obj = table(target.resource, [obj], self._store.clock(), metadata)
         return Answer(obj, code, warnings)
 
     def _objects(self, request: Request, target: Target, items: Sequence[Object], metadata: Object) -> Answer:
-        resource, form = target.resource, table_format(request)
-        if form is not None:
-            return Answer(table(resource, items, form, self._store.clock(), metadata))
+        resource = target.resource
+        if wants_table(request.headers):
+            return Answer(table(resource, items, self._store.clock(), metadata))
         if not resource.custom:  # the list says what they are, for all of them
             items = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
         return Answer(
-            {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
+            {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata, "items": items}
         )
 
 
@@ -179,22 +144,3 @@ def allow(allowed: bool) -> None:
     """Raise StatusError (405) unless the resource has the verb."""
     if not allowed:
         raise method_not_allowed()
-
-
-def table_format(request: Request) -> TableFormat | None:
-    """Return the table format that the request accepts, as kubectl does; None for plain JSON."""
-    return requested_table(request.headers.get("Accept", ""), request.query.get("includeObject", ""))
-
-
-def _unknown_fields(request: Request, warnings: list[str]) -> OnUnknown:
-    """Return the handler for the request's fieldValidation: reject (Strict), add to `warnings` (Warn), or ignore."""
-    wanted = request.query.get("fieldValidation", "") or "Warn"
-
-    def found(paths: list[str]) -> None:
-        sentences = [f'unknown field "{path}"' for path in paths]
-        if sentences and wanted == "Strict":
-            raise DecodeError(f"strict decoding error: {', '.join(sentences)}")
-        if wanted == "Warn":
-            warnings.extend(sentences)
-
-    return found

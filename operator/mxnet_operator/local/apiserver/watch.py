@@ -33,7 +33,6 @@ class WatchOptions:
     revision: int | None
     bookmarks: bool
     timeout: float
-    marker: bool = False
 
 
 Event = tuple[str, Object]
@@ -53,7 +52,7 @@ async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> 
             position = store.storage.revision
             existing = store.select(resource, options.namespace, options.selector)
             initial: list[Event] = [("ADDED", obj) for obj in existing]
-            if options.marker:
+            if options.bookmarks:
                 initial.append(_bookmark(resource, position, _INITIAL_END))
             yield initial
         else:

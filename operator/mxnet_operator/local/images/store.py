@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.local.claims import lock, open_lock, try_lock
+from mxnet_operator.local.home import write_private
 from mxnet_operator.local.images.day import DayImage, MXNetRequirement, Wanted, choose
 from mxnet_operator.local.images.environment import MARK, Environment, installed_interpreter
 from mxnet_operator.local.images.folder import IGNORED, Start, copy_folder, read_start
@@ -22,15 +23,13 @@ from mxnet_operator.local.images.requirements import Addition, Requirements, rea
 from mxnet_operator.local.images.snapshot import Snapshot
 from mxnet_operator.local.images.uv_process import ImageError, ProgressReader, Report
 
-# distribution/reference, grammar of 2.8 (regexp.go), without the lengths that only a registry enforces.
-_DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
-_DOMAIN = rf"(?P<domain>localhost(?=[:/])|{_DOMAIN_PART}(?:\.{_DOMAIN_PART})+|{_DOMAIN_PART}(?=:\d))(?P<port>:\d+)?/"
-_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _REFERENCE = re.compile(
-    rf"(?:{_DOMAIN})?(?P<path>{_PART}(?:/{_PART})*)(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>sha256:[0-9a-f]{{64}}))?",
+    r"(?:(?:index\.)?docker\.io/(?:library/)?)?"
+    r"(?P<path>(?:[a-zA-Z0-9-]+[.:][a-zA-Z0-9.:-]+/)?[a-z0-9]+(?:(?:/|[._]|__|-+)[a-z0-9]+)*)"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
     re.ASCII,
 )
-_DOCKER_HUB = {"docker.io", "index.docker.io"}
+"""Image reference (distribution/reference), loosely: Docker Hub's domain, another registry and a path, tag, digest."""
 
 
 def normalised(name: str) -> str:
@@ -45,14 +44,8 @@ def normalised(name: str) -> str:
             f"{name!r} isn't the name of an image: lower-case parts joined by '/', then ':' and a tag, "
             "as in team/digits:1.0"
         )
-    path, tag, digest = match["path"], match["tag"], match["digest"]
-    if match["domain"] in _DOCKER_HUB:
-        path = path.removeprefix("library/")
-    elif match["domain"]:
-        path = f"{match['domain']}{match['port'] or ''}/{path}"
-    if digest:
-        return f"{path}@{digest}"
-    return f"{path}:{tag or 'latest'}"
+    path, tag, digest = match.group("path", "tag", "digest")
+    return f"{path}@{digest}" if digest else f"{path}:{tag or 'latest'}"
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -97,11 +90,8 @@ class Registry:
                 lock(held.fileno())
                 entries = self.read()
                 change(entries)
-                temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-                temporary.write_bytes(
-                    msgspec.json.format(msgspec.json.encode(entries, order="deterministic"), indent=1)
-                )
-                temporary.replace(self._path)
+                text = msgspec.json.format(msgspec.json.encode(entries, order="deterministic"), indent=1)
+                write_private(self._path, text)
         except OSError as error:
             raise ImageError(f"The list of images {self._path} can't be written: {error}") from error
 

@@ -6,7 +6,6 @@ No container starts again: the pods of jobs have the restartPolicy Never, and th
 import asyncio
 import logging
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ from mxnet_operator.local.kubelet.processes import ContainerProcess, MountFailed
 from mxnet_operator.local.kubelet.status import (
     MESSAGE_LIMIT,
     ContainerRecord,
-    lost,
     running,
     start_error,
     terminated,
@@ -233,22 +231,6 @@ class Container:
 
     def _event(self, kind: EventType, reason: str, message: str) -> None:
         self._host.events.record(self._pod(), kind, reason, message)
-
-
-async def run_or_lose(container: Container, record: ContainerRecord) -> None:
-    """Run a container; if the kubelet itself fails, record the container as lost instead of running for ever.
-
-    Raises:
-        Stopped: as `Container.run`.
-    """
-    try:
-        await container.run()
-    except Stopped:
-        raise
-    except Exception:
-        _LOG.exception("the kubelet failed to run container %s", record.name)
-        container.signal(signal.SIGKILL)
-        record.state = lost()
 
 
 def _why_not_started(prepared: Prepared, error: OSError | ValueError | MountFailedError) -> str:

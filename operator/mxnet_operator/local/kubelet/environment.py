@@ -1,20 +1,16 @@
 """Environment variables of a container from its spec, as the real kubelet builds them."""
 
-import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mxnet_operator.api.quantities import container_requests, quantity
 from mxnet_operator.local.apiserver.keyed_objects import KEYED_KINDS, KeyedObjects, Reference
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
-_OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""Resources of which a container without a limit may take what the node has."""
 
 
 class ConfigError(Exception):
@@ -61,11 +57,11 @@ def references(container: Mapping[str, Any]) -> set[Reference]:
 
 
 def variables(
-    pod: Mapping[str, Any], container: Mapping[str, Any], objects: KeyedObjects, allocatable: Mapping[str, str]
+    pod: Mapping[str, Any], container: Mapping[str, Any], objects: KeyedObjects
 ) -> list[tuple[str, Variable]]:
     """Build the container's variables in the order of their definition, not expanded yet.
 
-    A later one replaces an earlier one of its name, which it may refer to. `allocatable` is what the node has.
+    A later one replaces an earlier one of its name, which it may refer to.
 
     Raises:
         ConfigError: a reference can't be resolved; the message is for the pod's author.
@@ -80,7 +76,7 @@ def variables(
         if not reference:
             result.append((entry["name"], Variable(entry.get("value") or "", literal=True)))
             continue
-        found = _referred(pod, container, reference, objects, allocatable)
+        found = _referred(pod, reference, objects)
         if found is not None:
             result.append((entry["name"], Variable(found, literal=False)))
     return result
@@ -101,17 +97,9 @@ def _all_of(source: Mapping[str, Any], objects: KeyedObjects) -> dict[str, str]:
     raise ConfigError("envFrom: neither configMapRef nor secretRef is set")
 
 
-def _referred(
-    pod: Mapping[str, Any],
-    container: Mapping[str, Any],
-    reference: Mapping[str, Any],
-    objects: KeyedObjects,
-    allocatable: Mapping[str, str],
-) -> str | None:
+def _referred(pod: Mapping[str, Any], reference: Mapping[str, Any], objects: KeyedObjects) -> str | None:
     if field := reference.get("fieldRef"):
         return _field_text(pod, field.get("fieldPath") or "")
-    if resource := reference.get("resourceFieldRef"):
-        return resource_text(pod, container, resource, allocatable)
     for kind in KEYED_KINDS:
         if not (key := reference.get(kind.key_reference)):
             continue
@@ -153,34 +141,3 @@ def _field_text(pod: Mapping[str, Any], path: str) -> str:
     if path not in known:
         raise ConfigError(f"unsupported fieldPath: {path}")
     return str(known[path] or "")
-
-
-def resource_text(
-    pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any], allocatable: Mapping[str, str]
-) -> str:
-    """Return a container's limit or request in units of the divisor, rounded up, as Kubernetes' helpers.go does.
-
-    A limit of CPU, memory or ephemeral storage that isn't set is what the node has, and anything else that isn't 0.
-    `container` is meant where the reference names none.
-
-    Raises:
-        ConfigError: the resource can't be referred to, or the pod lacks the container.
-    """
-    if named := reference.get("containerName"):
-        containers = (*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ()))
-        found = next((each for each in containers if each["name"] == named), None)
-        if found is None:
-            raise ConfigError(f"container {named} not found")
-        container = found
-    kind, _, resource = str(reference.get("resource") or "").partition(".")
-    is_overcommitted = resource in _OVERCOMMITTED
-    if kind not in {"limits", "requests"} or not (is_overcommitted or resource.startswith("hugepages-")):
-        raise ConfigError(f"Unsupported container resource : {reference.get('resource')}")
-    if kind == "requests":
-        amount = container_requests(container).get(resource, quantity(0))
-    else:
-        amount = quantity(((container.get("resources") or {}).get("limits") or {}).get(resource, 0))
-        if not amount and is_overcommitted:
-            amount = quantity(allocatable.get(resource, 0))
-    divisor = quantity(reference.get("divisor") or "1") or quantity(1)
-    return str(math.ceil(amount / divisor))

@@ -1,13 +1,13 @@
 """Resources that the pods of one node share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.local.events import EventRecorder
-from mxnet_operator.local.images import BuildProgress, Image, ReadyImage
+from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.kubelet.devices import Devices
 from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.loopback import PodIndex
@@ -15,22 +15,6 @@ from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.kubelet.short_path import ShortPath
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.waiting import Changes, Timing
-
-
-class Images(Protocol):
-    """Interface of the image store."""
-
-    def resolve(self, name: str) -> Image | None:
-        """Find the image of that name; None where it isn't known."""
-        ...
-
-    def how_to_add(self, name: str) -> str:
-        """Build the message for an unknown image."""
-        ...
-
-    def ready(self, image: Image) -> bool: ...
-
-    async def ensure(self, image: Image, progress: Callable[[BuildProgress], None] | None = None) -> ReadyImage: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +27,7 @@ class Host:
     """Folder with a folder for each pod, named by its uid."""
     short_path: ShortPath
     """Short path to the same folder."""
-    allocatable: Mapping[str, str]
-    """What the node offers, as quantities by resource."""
-    images: Images
+    images: ImageStore
     processes: Processes
     devices: Devices
     logs: Logs

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import NODES, PODS, SERVICES
 from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.home import CLAIMS
+from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.kubelet.devices import Devices, device_kinds
-from mxnet_operator.local.kubelet.host import Host, Images
+from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted, PodIndex
-from mxnet_operator.local.kubelet.node import NodeKeeper, capacity
+from mxnet_operator.local.kubelet.node import NodeKeeper, NodeOptions, capacity
 from mxnet_operator.local.kubelet.pod import Pod
 from mxnet_operator.local.kubelet.pod_files import outlives_cluster
 from mxnet_operator.local.kubelet.processes import Processes, cluster_id
@@ -32,7 +33,8 @@ from mxnet_operator.readers.pods import ENDED
 
 Object = dict[str, Any]
 
-_NAMESPACE = "namespace"
+NODE = "local"
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -40,39 +42,25 @@ class Kubelet:
     """Kubelet of one node, which it registers.
 
     Args:
-        client: The way to the API server; it stays open for as long as the kubelet runs.
-        state_dir: A folder of its own, for logs and the pods' files. Two kubelets must not share one: processes
-            that an earlier life of the same folder left behind are killed at the start.
-        images: Where images come from.
-        subnet: The first two numbers of the /16 of loopback addresses that pods get: "127.77".
-        node_name: What the node is called.
-        cpus: CPUs to offer; None: as many as the machine has.
-        gpus: NVIDIA's GPUs to offer; None: as many as are found.
-        gpu_share: How many containers may have a GPU at a time.
-        resources: How many to offer of other resources, by name.
-        node_labels: Labels of the node, in addition to every node's own labels.
-        timing: How long to wait for what.
+        state_dir: Folder of its own, for logs and the pods' files. Two kubelets must not share one: processes that an
+            earlier life of the same folder left behind are killed at the start.
+        subnet: First two numbers of the /16 of loopback addresses that pods get: "127.77".
     """
 
     def __init__(
         self,
         client: Client,
         state_dir: Path,
-        images: Images,
+        images: ImageStore,
         subnet: str,
+        options: NodeOptions = NodeOptions(),  # noqa: B008 - frozen
         *,
-        node_name: str = "local",
-        cpus: float | None = None,
-        gpus: int | None = None,
-        gpu_share: int = 1,
-        resources: Mapping[str, int] | None = None,
-        node_labels: Mapping[str, str] | None = None,
         timing: Timing = Timing(),  # noqa: B008 - frozen
     ) -> None:
-        devices = device_kinds(os.environ, gpus=gpus, share=gpu_share, counts=resources)
+        devices = device_kinds(os.environ, gpus=options.gpus, share=options.gpu_share, counts=dict(options.resources))
         folder = state_dir.absolute()
-        offered = capacity(cpus, devices, folder)
-        self._cache: Indexer[Object] = Indexer({_NAMESPACE: _namespace_of})
+        offered = capacity(options.cpus, devices, folder)
+        self._cache: Indexer[Object] = Indexer()
         self._services: Indexer[Object] = Indexer()
         self._client = client
         self._timing = timing
@@ -80,38 +68,34 @@ class Kubelet:
         self._pods: dict[str, Pod] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._clean_ups: set[asyncio.Task[None]] = set()
-        self._started = False
-        self._stop = asyncio.Event()
-        self._stopped = asyncio.Event()
-        self._scheduler_events = EventRecorder(client, "default-scheduler", node_name)
+        self._scheduler_events = EventRecorder(client, "default-scheduler", NODE)
         pods_changed = Changes()
-        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._pods_in, pods_changed, timing)
+        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._all_pods, pods_changed, timing)
         short_path = ShortPath(folder)
         self._host = Host(
             client=client,
-            node_name=node_name,
+            node_name=NODE,
             folder=folder,
             short_path=short_path,
-            allocatable=offered,
             images=images,
             processes=Processes(cluster_id(folder), short_path.link),
             devices=Devices(devices),
             logs=Logs(),
-            events=EventRecorder(client, "kubelet", node_name),
+            events=EventRecorder(client, "kubelet", NODE),
             timing=timing,
             pods=PodIndex(),
             service_of=lambda namespace, name: self._services.get(f"{namespace}/{name}"),
             pods_changed=pods_changed,
             volume_claims=self._volume_claims,
         )
-        self._node = NodeKeeper(client, node_name, offered, timing, node_labels or {})
+        self._node = NodeKeeper(client, NODE, offered, timing, dict(options.node_labels))
         self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
         self._service_reflector = Reflector(client, SERVICES, self._services, _decode, lambda *_: None)
         self._nodes: Indexer[Object] = Indexer()
         self._node_reflector = Reflector(client, NODES, self._nodes, _decode, self._node_changed)
         self._scheduler = Scheduler(
             client,
-            node_name,
+            NODE,
             allocatable=offered,
             nodes=self._all_nodes,
             pods=self._all_pods,
@@ -130,41 +114,21 @@ class Kubelet:
         return self._host.logs
 
     async def run(self) -> None:
-        """Run pods until `stop` is called or the task is cancelled; on return every process of a pod has ended."""
+        """Run pods until cancelled; on return every process of a pod has ended: by SIGTERM, a short grace, SIGKILL."""
         await asyncio.to_thread(self._host.folder.mkdir, 0o700, parents=True, exist_ok=True)
-        self._started = True
-        tasks: list[asyncio.Task[Any]] = []
+        tasks: list[asyncio.Task[None]] = []
         try:
             await self._host.processes.start()
-            tasks += [
-                asyncio.create_task(each)
-                for each in (
-                    self._service_reflector.run(),
-                    self._reflector.run(),
-                    self._remove_left_overs(),
-                    *await self._node_parts(),
-                )
-            ]
-            stop = asyncio.create_task(self._stop.wait())
-            tasks.append(stop)
-            while not stop.done():
-                done, _ = await asyncio.wait([each for each in tasks if not each.done()], return_when="FIRST_COMPLETED")
-                for task in done:
-                    task.result()
+            parts = (self._service_reflector.run(), self._reflector.run(), self._remove_left_overs())
+            tasks += [asyncio.create_task(each) for each in (*parts, *await self._node_parts())]
+            await asyncio.gather(*tasks)
         finally:
             await _cancelled(tasks)
             await self._take_down()
-            self._stopped.set()
 
     async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Return the tasks that make this a node of its control plane; tests replace them for a real Kubernetes."""
         return self._node.run(), self._node_reflector.run(), self._scheduler.run(), self._volume_claims.run()
-
-    async def stop(self) -> None:
-        """Stop every process (SIGTERM, a short grace period, SIGKILL) and wait for their end."""
-        self._stop.set()
-        if self._started:
-            await self._stopped.wait()
 
     async def _take_down(self) -> None:
         for pod in self._pods.values():
@@ -244,9 +208,6 @@ class Kubelet:
             if folder.name not in known and not await asyncio.to_thread(outlives_cluster, folder):
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    def _pods_in(self, namespace: str) -> tuple[Object, ...]:
-        return self._cache.by_index(_NAMESPACE, namespace)
-
     def _all_pods(self) -> list[Object]:
         return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]
 
@@ -255,17 +216,9 @@ class Kubelet:
         return {node["metadata"]["name"]: node for node in nodes if node is not None}
 
 
-def _namespace_of(obj: Object) -> str:
-    return str(obj["metadata"]["namespace"])
-
-
 def _rules(node: Object | None) -> Object | None:
     """Return what of a Node says which pods may have it; its status changes with every heartbeat."""
     return None if node is None else {"labels": node["metadata"].get("labels"), "spec": node.get("spec")}
-
-
-def _decode(raw: msgspec.Raw) -> Object:
-    return msgspec.json.decode(raw, type=dict[str, Any])
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

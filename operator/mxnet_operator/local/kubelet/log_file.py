@@ -15,7 +15,6 @@ LINE_LIMIT = 16 * 1024
 """Bytes; a longer line is written in parts marked P, the last one F (containerd's max_container_log_line_size)."""
 FILE_BYTES = 16 * 2**20
 """Size at which a log file is rotated."""
-WHY_LOST = "the log could not be written"
 TAIL_BYTES = 2048
 TAIL_LINES = 80
 
@@ -25,18 +24,12 @@ def rfc3339nano(now: datetime | None = None) -> str:
     return (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
-def left_out(lines: int, why: str) -> bytes:
-    """Build the line that stands for lines that can't be read."""
-    return f"[{lines} line{'' if lines == 1 else 's'} left out: {why}]".encode()
-
-
 class LogFile:
     """Rotated log of a container's output; readers follow it by position.
 
     A position counts the bytes written since the container started. When the file has grown to `limit` bytes it
     becomes the older of two and the former older one is dropped, so the disk holds 2 x `limit` at most. A disk that
-    is full loses lines, and a line says so once there is room again; the container never notices. Lines are counted as
-    they are in the file, where a long one is several.
+    is full loses lines; the container never notices.
     """
 
     def __init__(self, path: Path, limit: int = FILE_BYTES) -> None:
@@ -46,11 +39,8 @@ class LogFile:
         self._start = 0
         self._older_start = 0
         self._end = 0
-        self._lines = 0
-        self._lines_before_older = 0
-        self._lines_before_newer = 0
         self._partial = bytearray()
-        self._lost = 0
+        self._failed = False
         self._tail: deque[bytes] = deque(maxlen=TAIL_LINES)
         self._fd: int | None = None
         self._changes = Changes()
@@ -65,21 +55,6 @@ class LogFile:
     def oldest(self) -> int:
         """First position that can still be read."""
         return self._older_start
-
-    @property
-    def lines(self) -> int:
-        """Number of lines written since the container started."""
-        return self._lines
-
-    @property
-    def dropped(self) -> int:
-        """Number of lines before `oldest`."""
-        return self._lines_before_older
-
-    @property
-    def lost(self) -> int:
-        """Number of lines after the last one that could not be written."""
-        return self._lost
 
     def append(self, data: bytes) -> None:
         """Append output; whole lines are written at once, the rest once the line is complete."""
@@ -106,16 +81,9 @@ class LogFile:
             self._tail.append(bytes(self._partial[-TAIL_BYTES:]))
             self._partial.clear()
             self._write(bytes(out))
-        if self._lost:
-            self._write(b"")
         self._close()
         self.closed = True
         self._changes.notify()
-
-    def remove(self) -> None:
-        """Delete the files; readers get no more output."""
-        for path in (self._path, self._older):
-            path.unlink(missing_ok=True)
 
     def tail(self) -> str:
         """Return the end of the log as for FallbackToLogsOnError: 80 lines or 2048 bytes at most."""
@@ -144,34 +112,23 @@ class LogFile:
             await self._changes.wait()
 
     def _write(self, data: bytes) -> None:
-        note = bytearray()
-        if self._lost:
-            _format(note, rfc3339nano().encode(), left_out(self._lost, WHY_LOST), b"F")
-        if not self._try_write(bytes(note) + data):
-            self._lost += data.count(b"\n")
-            return
-        self._lost = 0
-        self._end += len(note) + len(data)
-        self._lines += (note + data).count(b"\n")
-        self._changes.notify()
-
-    def _try_write(self, data: bytes) -> bool:
         try:
             if self._fd is not None and self._end - self._start >= self._limit:
                 self._rotate()
             if self._fd is None:
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            written = os.write(self._fd, data)
-            if written == len(data):
-                return True
+            if os.write(self._fd, data) == len(data):
+                self._end += len(data)
+                self._changes.notify()
+                return
         except OSError as error:
-            if not self._lost:
+            if not self._failed:
                 _LOG.warning("log %s can't be written: %s", self._path, error)
+            self._failed = True
         if self._fd is not None:
             with contextlib.suppress(OSError):  # no half a line stays
                 os.ftruncate(self._fd, self._end - self._start)
             self._close()
-        return False
 
     def _close(self) -> None:
         if self._fd is not None:
@@ -182,7 +139,6 @@ class LogFile:
         self._path.replace(self._older)
         self._close()
         self._older_start, self._start = self._start, self._end
-        self._lines_before_older, self._lines_before_newer = self._lines_before_newer, self._lines
 
 
 def _format(out: bytearray, now: bytes, line: bytes, tag: bytes) -> None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from mxnet_operator.local.apiserver.logs import LogRequest
-from mxnet_operator.local.kubelet.log_file import FILE_BYTES, WHY_LOST, LogFile, left_out, rfc3339nano
+from mxnet_operator.local.kubelet.log_file import LogFile, rfc3339nano
 
 _BLOCK = 64 * 1024
-_WHY_DROPPED = f"at most {2 * FILE_BYTES // 2**20} MiB of a container's log are kept"
 
 
 @dataclass(slots=True)
@@ -32,12 +31,8 @@ class Logs:
 async def _read(log: LogFile | None, request: LogRequest) -> AsyncIterator[bytes]:
     if log is None:
         return
-    since, timestamps, tail_lines = _since(request), request.timestamps, request.tail_lines
-    if tail_lines is None:
-        position, line = log.oldest, log.dropped if since else 0
-    else:
-        position, line = _tail_position(log, tail_lines), max(log.dropped if since else 0, log.lines - tail_lines)
-    left = request.limit_bytes
+    since, left = _since(request), request.limit_bytes
+    position = log.oldest if request.tail_lines is None else _tail_position(log, request.tail_lines)
     line_begins = True
     rest = b""
     while True:
@@ -47,22 +42,14 @@ async def _read(log: LogFile | None, request: LogRequest) -> AsyncIterator[bytes
             continue
         if position < log.oldest:  # dropped meanwhile, in the middle of a line
             rest = b""
-        dropped, line = log.dropped - line, max(line, log.dropped)
         position, data = log.read(position)
         *lines, rest = (rest + data).split(b"\n")
-        line += len(lines)
         out = bytearray()
-        if dropped > 0 or (ended and log.lost):
-            # The time of a gap is the whole second of the line after it: `LogCursor` counts the lines of one time.
-            time = data[:19] + b".000000000Z" if data else rfc3339nano().encode()
-            note = left_out(dropped, _WHY_DROPPED) if dropped > 0 else left_out(log.lost, WHY_LOST)
-            out += (b"" if line_begins else b"\n") + (time + b" " if timestamps else b"") + note + b"\n"
-            line_begins = True
         for each in lines:
             time, _, tagged = each.partition(b" ")
             if time < since or len(tagged) < 9:
                 continue
-            if timestamps and line_begins:
+            if request.timestamps and line_begins:
                 out += time + b" "
             out += tagged[9:]  # after "stdout F "
             line_begins = tagged[7:8] == b"F"

@@ -31,8 +31,8 @@ class Addresses:
 
     def __init__(self, subnet: str) -> None:
         self._subnet = subnet
-        self._holders: dict[str, str] = {}
-        self._taken: dict[str, str] = {}
+        self._held: dict[str, str] = {}
+        self._taken: set[str] = set()
         self._next = 0
 
     def take(self, uid: str) -> str:
@@ -41,8 +41,8 @@ class Addresses:
         Raises:
             AddressesExhausted: there is none left.
         """
-        if uid in self._holders:
-            return self._holders[uid]
+        if uid in self._held:
+            return self._held[uid]
         for _ in range(ADDRESSES):
             address = f"{self._subnet}.{self._next // 254 + 1}.{self._next % 254 + 1}"
             self._next = (self._next + 1) % ADDRESSES
@@ -53,13 +53,11 @@ class Addresses:
 
     def hold(self, uid: str, address: str) -> None:
         """Record the address that a pod has from an earlier run of the kubelet."""
-        self._holders[uid] = address
-        self._taken[address] = uid
+        self._held[uid] = address
+        self._taken.add(address)
 
     def free(self, uid: str) -> None:
-        address = self._holders.pop(uid, None)
-        if address is not None and self._taken.get(address) == uid:
-            del self._taken[address]
+        self._taken.discard(self._held.pop(uid, ""))
 
 
 Object = Mapping[str, Any]

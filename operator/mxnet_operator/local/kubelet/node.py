@@ -1,12 +1,12 @@
 """Node object of this machine, with its capacity and heartbeat."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import platform
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,20 @@ from mxnet_operator.local.waiting import Timing
 from mxnet_operator.readers.pods import PROCESS
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class NodeOptions:
+    """What the node offers; None stands for what this machine has."""
+
+    cpus: float | None = None
+    gpus: int | None = None
+    gpu_share: int = 1
+    """Containers that may share a GPU."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """Names and counts of further resources."""
+    node_labels: tuple[tuple[str, str], ...] = ()
+    """Keys and values of labels, in addition to every node's own labels."""
 
 
 def capacity(cpus: float | None, devices: Iterable[DeviceKind], folder: Path) -> dict[str, str]:
@@ -58,21 +72,29 @@ class NodeKeeper:
         self._since = now()
 
     async def run(self) -> None:
-        """Register the node, then send heartbeats until cancelled; retries while the API server is unavailable."""
-        await self._retried(self._register)
+        """Send heartbeats until cancelled, and register the node wherever it isn't known; retries on failures."""
+        backoff, failures = Backoff(self._timing.api_retry, self._timing.api_retry_limit), 0
         while True:
-            await self._retried(self._heartbeat)
-            await asyncio.sleep(self._timing.node_heartbeat)
-
-    async def _register(self) -> None:
-        metadata = {"name": self._name, "labels": self._labels}
-        try:
-            await self._client.create(NODES.path(), {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
-        except ApiError as error:
-            if error.code != 409:
-                raise
+            try:
+                await self._heartbeat()
+                failures = 0
+                await asyncio.sleep(self._timing.node_heartbeat)
+            except KubeError as error:
+                failures += 1
+                _LOG.info("node %s: %s", self._name, error)
+                await asyncio.sleep(backoff.delay(failures))
 
     async def _heartbeat(self) -> None:
+        try:
+            await self._report()
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            metadata = {"name": self._name, "labels": self._labels}
+            await self._client.create(NODES.path(), {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+            await self._report()
+
+    async def _report(self) -> None:
         ready = {
             "type": "Ready",
             "status": "True",
@@ -103,21 +125,3 @@ class NodeKeeper:
             },
         }
         await self._client.patch(NODES.path(name=self._name, subresource="status"), {"status": status}, MERGE_PATCH)
-
-    async def _retried(self, request: Callable[[], Awaitable[object]]) -> None:
-        backoff, failures = Backoff(self._timing.api_retry, self._timing.api_retry_limit), 0
-        while True:
-            try:
-                await request()
-                return
-            except ApiError as error:
-                if error.code == 404:
-                    await asyncio.sleep(self._timing.api_retry)
-                    with contextlib.suppress(KubeError):  # it is tried again
-                        await self._register()
-                why: KubeError = error
-            except KubeError as error:
-                why = error
-            failures += 1
-            _LOG.info("node %s: %s", self._name, why)
-            await asyncio.sleep(backoff.delay(failures))

@@ -10,7 +10,7 @@ from typing import Any
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.local.apiserver.keyed_objects import fetch_keyed_objects
 from mxnet_operator.local.events import now
-from mxnet_operator.local.kubelet.container import Container, run_or_lose
+from mxnet_operator.local.kubelet.container import Container
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.preparation import PodPlace
 from mxnet_operator.local.kubelet.status import (
@@ -123,9 +123,11 @@ class Pod:
         try:
             place = await self._stop.unless(self._placed())
             for record in self._records:
-                if record.initial and not await self._run_initial(record, place):
-                    self._lose_the_rest()
-                    return
+                if record.initial:
+                    await self._run(record, place)
+                    if record.exit_code != 0:
+                        self._lose_the_rest()
+                        return
             main = [each for each in self._records if not each.initial]
             results = await asyncio.gather(*(self._run(each, place) for each in main), return_exceptions=True)
             if any(isinstance(each, Stopped) for each in results):
@@ -139,16 +141,19 @@ class Pod:
             if self._kill is not None:
                 self._kill.cancel()
 
-    async def _run_initial(self, record: ContainerRecord, place: PodPlace) -> bool:
-        await self._run(record, place)
-        return record.exit_code == 0
-
     async def _run(self, record: ContainerRecord, place: PodPlace) -> None:
         container = Container(
             self._host, record, place, pod=lambda: self._pod, stop=self._stop, publish=self._writer.changed
         )
         self._containers.append(container)
-        await run_or_lose(container, record)
+        try:
+            await container.run()
+        except Stopped:
+            raise
+        except Exception:
+            _LOG.exception("the kubelet failed to run container %s", record.name)
+            container.signal(signal.SIGKILL)
+            record.state = lost()
 
     async def _placed(self) -> PodPlace:
         """Make the pod's folder and volumes, with retries."""

@@ -106,7 +106,7 @@ async def addressed_environment(
     # The cache may not have heard of the address yet.
     pod = {**pod, "status": {**(pod.get("status") or {}), "podIP": place.address, "hostIP": "127.0.0.1"}}
     objects = await fetch_keyed_objects(host.client, namespace, environment.references(container))
-    variables = environment.variables(pod, container, objects, host.allocatable)
+    variables = environment.variables(pod, container, objects)
     own = {each["metadata"]["name"]: each for each in await _own_services(host, pod)}
     names = Names(namespace, lambda name: own.get(name) or host.service_of(namespace, name), host.pods)
     loop = asyncio.get_running_loop()
@@ -166,7 +166,7 @@ async def prepare(
     given = mounts(container, place.volumes, values)
     inside = {path: real for path, real in given.items() if path.startswith("/")}
     links = {path: real for path, real in given.items() if path not in inside}
-    inside = {termination_path(container): message_file, **inside}
+    inside = {str(container.get("terminationMessagePath") or "/dev/termination-log"): message_file, **inside}
     if image.start.folder:
         inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)
@@ -276,10 +276,6 @@ def _command(container: Mapping[str, Any], start: Start) -> list[str]:
             " an ENTRYPOINT or CMD"
         )
     return words
-
-
-def termination_path(container: Mapping[str, Any]) -> str:
-    return str(container.get("terminationMessagePath") or "/dev/termination-log")
 
 
 def _make_folders(pod: Path, container: Path, workspace: Path, work: Path, image: ReadyImage) -> None:

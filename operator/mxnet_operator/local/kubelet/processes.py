@@ -219,10 +219,7 @@ class ContainerProcess:
         if self._status is None:
             return
         status, self._status = self._status, None
-        try:
-            _raise_failure(await _read_to_end(status))
-        finally:
-            os.close(status)
+        _raise_failure(await asyncio.to_thread(_read_to_end, status))
 
     def signal_group(self, number: int) -> None:
         """Send a signal to the whole group; do nothing once it has ended."""
@@ -317,22 +314,9 @@ def _why_no_mounts() -> str:
     return "" if tried.returncode == 0 else tried.stderr.decode(errors="replace").strip()
 
 
-async def _read_to_end(descriptor: int) -> bytes:
-    loop, found, ended = asyncio.get_running_loop(), b"", asyncio.Event()
-
-    def read() -> None:
-        nonlocal found
-        piece = os.read(descriptor, _READ)
-        found += piece
-        if not piece:
-            ended.set()
-
-    loop.add_reader(descriptor, read)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)
-    return found
+def _read_to_end(descriptor: int) -> bytes:
+    with os.fdopen(descriptor, "rb") as pipe:
+        return pipe.read()
 
 
 def _raise_failure(status: bytes) -> None:

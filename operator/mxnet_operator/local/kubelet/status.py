@@ -126,27 +126,14 @@ def conditions(
 ) -> list[dict[str, Any]]:
     """Update the pod's conditions from its containers; conditions of other owners are kept."""
     done = phase in ENDED
-    completed = {"reason": "PodCompleted"} if done else {}
     unready_init = [each.name for each in records if each.initial and not each.ready]
     unready = [each.name for each in records if not each.initial and not each.ready]
-    wanted: list[dict[str, Any]] = [
-        _condition("Initialized", True)
-        if not unready_init
-        else _condition(
-            "Initialized",
-            False,
-            reason="ContainersNotInitialized",
-            message=f"containers with incomplete status: [{' '.join(unready_init)}]",
-        )
-    ]
-    for kind in ("Ready", "ContainersReady"):
-        if unready or done:
-            message = f"containers with unready status: [{' '.join(unready)}]"
-            why = {"reason": "ContainersNotReady", "message": message}
-            wanted.append(_condition(kind, False, **(completed or why)))
-        else:
-            wanted.append(_condition(kind, True))
-    wanted.append(_condition("PodScheduled", True))
+    incomplete = f"containers with incomplete status: [{' '.join(unready_init)}]"
+    why_not = {"reason": "ContainersNotInitialized", "message": incomplete} if unready_init else {}
+    wanted = [_condition("Initialized", not unready_init, why_not), _condition("PodScheduled", True, {})]
+    not_ready = {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
+    why_not = {"reason": "PodCompleted"} if done else not_ready if unready else {}
+    wanted += [_condition(kind, not why_not, why_not) for kind in ("Ready", "ContainersReady")]
     before = {each["type"]: dict(each) for each in found}
     for condition in wanted:
         old = before.get(condition["type"], {})
@@ -156,7 +143,7 @@ def conditions(
     return list(before.values())
 
 
-def _condition(kind: str, status: bool, **why: str) -> dict[str, Any]:
+def _condition(kind: str, status: bool, why: Mapping[str, str]) -> dict[str, Any]:
     return {"type": kind, "status": str(status), **why}
 
 

@@ -7,7 +7,7 @@ are forgotten with it, finds its data.
 import asyncio
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
+from mxnet_operator.local.apiserver.store import PROTECTION
 from mxnet_operator.local.kubelet.volumes import MountError
 from mxnet_operator.local.waiting import Changes, Timing
 from mxnet_operator.readers.pods import ENDED
@@ -25,7 +26,7 @@ from mxnet_operator.readers.volumes import claims_needed
 
 Object = dict[str, Any]
 
-_PROTECTION: Final = "kubernetes.io/pvc-protection"
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 _log = logging.getLogger(__name__)
 
@@ -33,25 +34,20 @@ _log = logging.getLogger(__name__)
 class VolumeClaims:
     """Provisioner of the claims of one node; `run` removes what belongs to deleted claims.
 
-    Args:
-        client: The way to the API server.
-        folder: Where the claims' folders are.
-        pods_of: Returns the pods of a namespace.
-        changes: Rings when a pod changes; rung when a claim does.
-        timing: How long to wait before a failed removal is tried again.
+    `pods` returns all pods; `changes` rings when a pod changes, and is rung when a claim does.
     """
 
     def __init__(
         self,
         client: Client,
         folder: Path,
-        pods_of: Callable[[str], tuple[Object, ...]],
+        pods: Callable[[], Iterable[Object]],
         changes: Changes,
         timing: Timing,
     ) -> None:
         self._client = client
         self._folder = folder
-        self._pods_of = pods_of
+        self._pods = pods
         self._changes = changes
         self._timing = timing
         self._cache: Indexer[Object] = Indexer({})
@@ -120,7 +116,7 @@ class VolumeClaims:
         folder = self._folder / metadata["namespace"] / metadata["name"]
         if folder.exists():
             await asyncio.to_thread(shutil.rmtree, folder)
-        left = [each for each in metadata["finalizers"] if each != _PROTECTION]
+        left = [each for each in metadata["finalizers"] if each != PROTECTION]
         change = {"metadata": {"uid": metadata["uid"], "finalizers": left or None}}
         try:
             await self._client.patch(PERSISTENT_VOLUME_CLAIMS.path(metadata["namespace"], metadata["name"]), change)
@@ -131,15 +127,17 @@ class VolumeClaims:
 
     def _is_due(self, claim: Object) -> bool:
         metadata = claim["metadata"]
-        if "deletionTimestamp" not in metadata or _PROTECTION not in metadata.get("finalizers", ()):
+        if "deletionTimestamp" not in metadata or PROTECTION not in metadata.get("finalizers", ()):
             return False
         return metadata["uid"] not in self._removed and not self._is_used(metadata["namespace"], metadata["name"])
 
     def _is_used(self, namespace: str, name: str) -> bool:
         return any(
             name in claims_needed(pod["spec"])
-            for pod in self._pods_of(namespace)
-            if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in ENDED
+            for pod in self._pods()
+            if pod["metadata"]["namespace"] == namespace
+            and pod["spec"].get("nodeName")
+            and (pod.get("status") or {}).get("phase") not in ENDED
         )
 
     def _claims(self) -> list[Object]:
@@ -159,7 +157,3 @@ def _why_unusable(name: str, claim: Object | None) -> str:
     if claim["spec"].get("volumeMode") == "Block":
         return f'persistentvolumeclaim "{name}": the local cluster doesn\'t support volumeMode Block'
     return ""
-
-
-def _decode(raw: msgspec.Raw) -> Object:
-    return msgspec.json.decode(raw, type=dict[str, Any])

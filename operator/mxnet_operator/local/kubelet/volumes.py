@@ -1,8 +1,8 @@
 """Volumes of a pod as folders of this machine: empty ones, the host's own, and files of what the API server has."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mxnet_operator.local.apiserver.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
 from mxnet_operator.local.kubelet.environment import ConfigError, expand_fully
@@ -14,14 +14,6 @@ _MODE = 0o644
 
 class MountError(Exception):
     """A volume can't be set up; the message is for the pod's author."""
-
-
-class _File(NamedTuple):
-    """File of a volume: its path there, its content, and its mode if one is asked for."""
-
-    path: str
-    content: bytes
-    mode: int | None
 
 
 def references(spec: Mapping[str, Any]) -> set[Reference]:
@@ -97,7 +89,7 @@ def _make(volume: Mapping[str, Any], folder: Path, objects: KeyedObjects) -> Pat
         return folder
     for kind in KEYED_KINDS:
         if (source := volume.get(kind.volume)) is not None:
-            return _written(name, folder, source, _keyed_files(name, kind, source, objects))
+            return _keyed(name, kind, source, folder, objects)
     raise MountError(f'volume "{name}" is of type {types[0]}; the local cluster supports {", ".join(SUPPORTED)}')
 
 
@@ -114,32 +106,27 @@ def _host_path(name: str, source: Mapping[str, Any]) -> Path:
     return path
 
 
-def _keyed_files(volume: str, kind: KeyedKind, source: Mapping[str, Any], objects: KeyedObjects) -> Iterator[_File]:
-    name = source[kind.name_field]
+def _keyed(volume: str, kind: KeyedKind, source: Mapping[str, Any], folder: Path, objects: KeyedObjects) -> Path:
+    """Write the keys of an object as files into the volume's folder, which is not made where one is missing."""
+    is_optional, name = source.get("optional"), source[kind.name_field]
     obj = objects.get((kind, name))
-    if obj is None:
-        if source.get("optional"):
-            return
+    if obj is None and not is_optional:
         raise MountError(f'volume "{volume}": {kind.singular} "{name}" not found')
-    contents = kind.files(obj)
-    for item in source.get("items") or [{"key": key, "path": key} for key in contents]:
-        if item["key"] in contents:
-            yield _File(item["path"], contents[item["key"]], item.get("mode"))
-        elif not source.get("optional"):
-            where = f"{kind.singular} references non-existent {kind.key_words} key"
-            raise MountError(f'volume "{volume}": {where}: {item["key"]}')
-
-
-def _written(volume: str, folder: Path, source: Mapping[str, Any], files: Iterator[_File]) -> Path:
-    found = list(files)  # a volume that lacks something is not made
+    contents = kind.files(obj or {})
+    items = source.get("items") or [{"key": key, "path": key} for key in contents]
+    missing = [item["key"] for item in items if item["key"] not in contents]
+    if missing and not is_optional:
+        where = f"{kind.singular} references non-existent {kind.key_words} key"
+        raise MountError(f'volume "{volume}": {where}: {missing[0]}')
     folder.mkdir(parents=True, exist_ok=True)
-    default: int = source.get("defaultMode", _MODE)
-    for file in found:
-        target = folder / file.path
+    for item in items:
+        if item["key"] in missing:
+            continue
+        target, mode = folder / item["path"], item.get("mode")
         if not target.resolve().is_relative_to(folder.resolve()):
-            raise MountError(f'volume "{volume}": item path {file.path} must stay within the volume')
+            raise MountError(f'volume "{volume}": item path {item["path"]} must stay within the volume')
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)  # an earlier attempt may have made it without the right to write
-        target.write_bytes(file.content)
-        target.chmod(default if file.mode is None else file.mode)
+        target.write_bytes(contents[item["key"]])
+        target.chmod(source.get("defaultMode", _MODE) if mode is None else mode)
     return folder
