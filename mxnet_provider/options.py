@@ -88,7 +88,6 @@ class EndOptions:
 
 
 def from_attributes(kind: type[T], owner: object, **instead: Any) -> T:
-    """Return options of this kind from the attributes of the same names."""
     return kind(**{each.name: getattr(owner, each.name) for each in fields(kind)} | instead)  # type: ignore[arg-type]
 
 
@@ -115,7 +114,6 @@ def limit_in_seconds(name: str, value: Any) -> Any:
 
 
 def whole_seconds(name: str, value: Any) -> Any:
-    """Convert to seconds as `in_seconds` does, rounded up."""
     seconds = in_seconds(name, value)
     return None if seconds is None else math.ceil(seconds)
 

@@ -212,7 +212,6 @@ def _described(parameter: str) -> str:
 
 
 def mxjob_train() -> WorkflowTemplate:
-    """One training."""
     return _workflow("mxjob-train", train())
 
 

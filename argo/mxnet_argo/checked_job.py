@@ -61,7 +61,6 @@ class CheckedJob:
     """Job of an `MXJobStep` or `MXJobRunner`, as far as the template knows it; another manifest may take its place."""
 
     def __init__(self, step: Any, *, manifest: Mapping[str, Any] | None = None, prefix: str | None = None) -> None:
-        """Read the template's fields."""
         self.template: str = step.name or ""
         self.spec: MXJobSpec | None = step.spec
         self.manifest: Any = step.manifest if manifest is None else manifest
@@ -158,7 +157,6 @@ class CheckedJob:
         checked._sample(checked.given(), others)
 
     def text(self, given: Mapping[str, Any]) -> str:
-        """Return the whole manifest as YAML with Argo's tags in it."""
         return render(job_manifest(given, job_name(self.prefix)))
 
     def _deadline(self) -> int | Value:
@@ -207,7 +205,6 @@ class CheckedJob:
             raise ValueError(f"{self.template}: {error}") from error
 
     def _refuse_place(self, given: Mapping[str, Any]) -> None:
-        """Reject a name and a namespace of the author's."""
         metadata = given.get("metadata") or {}
         for field in ("name", "generateName", "namespace"):
             if metadata.get(field) not in (None, ""):
@@ -270,7 +267,6 @@ def _check_object(template: str, given: Mapping[str, Any], path: tuple[str, ...]
 
 
 def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
-    """Return what is wrong with the TTL of a job that is well-formed."""
     ttl = job["spec"]["runPolicy"].get("ttlSecondsAfterFinished")
     if not isinstance(ttl, int) or ttl >= SHORTEST_TTL:  # of another type is only an input's example
         return []
@@ -280,7 +276,6 @@ def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
 
 
 def _but_in(paths: Sequence[str], problems: Sequence[FieldError]) -> list[FieldError]:
-    """Return the mistakes but those at or below these places."""
     return [each for each in problems if not any(_is_in(path, each) for path in paths)]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from mxnet_operator.api.conditions import job_state
+from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import abandoned, holder, kill, task_labels
 from mxnet_provider.job.abandoned import Fate
@@ -24,7 +25,6 @@ SOME_LEFT: Final = 3
 
 
 def cleanup_jobs(args: Namespace) -> None:
-    """Show or delete the unfinished jobs for which no task waits."""
     from airflow.cli.simple_table import AirflowConsole  # noqa: PLC0415 - the command line's own, not the provider's
     from airflow.utils.session import create_session  # noqa: PLC0415
 
@@ -42,7 +42,7 @@ def cleanup_jobs(args: Namespace) -> None:
                 left += done == "delete"
                 if fate.what == "delete" or args.verbose:
                     rows.append(_row(job, task, done, fate))
-    except api_errors.OF_THE_SERVER as e:
+    except OF_THE_SERVER as e:
         raise SystemExit(f"The API server could not be asked: {api_errors.message(e)}") from e
     AirflowConsole().print_as(data=rows, output=args.output)
     if failed:
@@ -95,7 +95,7 @@ def _carry_out(hook: "MXNetJobHook", job: Mapping[str, Any], fate: Fate) -> str:
     holds = holder.held_exactly_by(holder.holder_of(job))
     try:
         ended = hook.end_job(ref, partial(kill.request, uid=ref.uid, action="delete", holds=holds))
-    except api_errors.OF_THE_SERVER as e:
+    except OF_THE_SERVER as e:
         hook.log.error("%s could not be deleted: %s", ref.title, api_errors.message(e))  # noqa: TRY400
         return "failed"
     return "deleted" if ended.done else "leave"

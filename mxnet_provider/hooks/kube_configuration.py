@@ -20,11 +20,7 @@ def load(
 ) -> client.Configuration:
     """Load the cluster's address and credentials. Reads files, and may run a login program: not for an event loop.
 
-    Args:
-        extra: The extra of the connection. Of its keys only those of Airflow's own hook are read.
-        in_cluster: Use the service account of this pod; over the connection's.
-        config_file: Path of a kubeconfig; over the connection's.
-        cluster_context: A context of the kubeconfig; over the connection's.
+    Of the connection's `extra` the keys of Airflow's own hook are read; the other arguments replace them.
 
     Raises:
         AirflowException: more than one way was chosen.

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
-from airflow.providers.common.compat.sdk import AirflowNotFoundException
+from asgiref.sync import sync_to_async
 from kubernetes import client
 
 from mxnet_provider.hooks import kube_configuration
-from mxnet_provider.hooks.defined_connection import AirflowUnreachableError, require_undefined_async
+from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 from mxnet_provider.hooks.job_client import REPLY_SECONDS, AsyncJobClient
 
 _CONNECTIONS: Final = 100
@@ -30,7 +30,7 @@ class _Shared:
 _shared: Final[dict[asyncio.AbstractEventLoop, _Shared]] = {}
 
 
-class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
+class MXNetJobAsyncHook(AsyncJobClient, DefinedConnectionHook, AsyncKubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`, for use as an asynchronous context.
 
     The Airflow connection is looked up once on entering, and again only when the server answers 401.
@@ -67,27 +67,13 @@ class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
                 await shared.connector.close()
 
     async def get_conn_extras(self) -> dict[str, Any]:
-        """Return the extra of the connection, as Airflow's hook does, unless Airflow could not be asked for it.
-
-        Raises:
-            AirflowUnreachableError: so it is.
-        """
-        is_known = self._extras is not None
-        try:
-            extras: dict[str, Any] = await super().get_conn_extras()
-            if not (is_known or extras) and self.conn_id:
-                await require_undefined_async(self.conn_id)
-        except AirflowNotFoundException:
-            await require_undefined_async(str(self.conn_id))
-            raise
-        except AirflowUnreachableError:
-            self._extras = None
-            raise
+        """Return the extra of the connection, as Airflow's hook does, by the question that a worker asks as well."""
+        extras: dict[str, Any] = await sync_to_async(lambda: self.conn_extras)()  # Airflow's own way off the loop
         return extras
 
     async def _configuration(self, *, anew: bool) -> client.Configuration:
         if anew:
-            self._extras = None
+            self.__dict__.pop("conn_extras", None)
         extra = await self.get_conn_extras()
         return await asyncio.to_thread(
             kube_configuration.load,

@@ -49,7 +49,6 @@ def not_ended(title: str, error: str, lease: int | None, namespace: str) -> str:
 
 
 def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
-    """Return what to ask of the API server so that a finished job goes."""
     if job is None or job["metadata"]["uid"] != uid or job["metadata"].get("deletionTimestamp"):
         return Leave()
     if not holds(holder_of(job)):
@@ -63,12 +62,10 @@ def is_suspended_by_airflow(job: Mapping[str, Any]) -> bool:
 
 
 def is_suspended(job: Mapping[str, Any]) -> bool:
-    """Whether the job is asked to have no pods."""
     return bool(((job.get("spec") or {}).get("runPolicy") or {}).get("suspend"))
 
 
 def resumption(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patch that undoes our suspension."""
     return _suspension(job, suspend=False)
 
 

@@ -14,7 +14,6 @@ from mxnet_provider.exceptions import MXNetManifestError
 
 
 def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return the MXJob of a manifest; see `parse_all`."""
     return parse_all(manifest)[0]
 
 
@@ -104,14 +103,12 @@ def label_templates(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> N
 
 
 def add_labels(metadata: dict[str, Any], labels: Mapping[str, str]) -> None:
-    """Add labels to an object's metadata; what is malformed is left to validation."""
     given = metadata.get("labels") or {}
     if isinstance(given, Mapping):
         metadata["labels"] = {**given, **labels}
 
 
 def set_grace_period(manifest: Mapping[str, Any], seconds: int) -> None:
-    """Set the seconds that the pods have to end when they are deleted."""
     for template in _templates(manifest):
         spec = template.setdefault("spec", {})
         if isinstance(spec, dict):

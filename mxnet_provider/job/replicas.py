@@ -39,7 +39,6 @@ def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
 
 
 def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
-    """Return the replicas that failed, as small dicts of `pod`, `exit_code` and `reason`."""
     return [
         {
             "pod": pod["metadata"]["name"],
@@ -71,7 +70,6 @@ def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: Collection[int]) 
 
 
 def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
-    """Return what a replica wrote to its termination message."""
     for pod in pods:
         if label_of(pod) == result_of and outcome_of(pod) != "stopped":  # else its message is the end of its log
             text = (container_state(pod).get("terminated") or {}).get("message")
@@ -81,7 +79,6 @@ def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
 
 
 def in_order(pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods in the order scheduler, servers, workers, and by their indexes."""
     return sorted(pods, key=_order)
 
 

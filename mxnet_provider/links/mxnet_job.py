@@ -35,7 +35,6 @@ class MXNetJobLink(BaseOperatorLink):
     name = "MXJob"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
-        """Return the address of the job that this try of the task waits for."""
         return job_url(_job_of(operator, ti_key)) or _page_of(operator, ti_key)
 
 
@@ -45,7 +44,6 @@ class MXNetLogsLink(BaseOperatorLink):
     name = "MXJob logs"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
-        """Return the address of the logs of the job that this try of the task waits for."""
         return job_url(_job_of(operator, ti_key), "logs_url_template")
 
 

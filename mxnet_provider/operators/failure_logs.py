@@ -1,7 +1,7 @@
 """Diagnosis of a failed job from what the cluster still has: its replicas' last lines and the warnings about it."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.readers.pods import has_failed, has_log, label_of
 from mxnet_provider.job import replicas
@@ -34,13 +34,10 @@ def show_events(hook: "MXNetJobHook", ref: JobRef, log: "Logger") -> None:
         objects = [ref.name, *(pod["metadata"]["name"] for pod in hook.replica_pods(ref)[:_MOST_PODS])]
         warnings = [warning for name in objects for warning in hook.warnings(name, ref.namespace)]
         for warning in warnings[-_MOST_EVENTS:]:
-            log.warning("%s: %s: %s", _about(warning), warning.get("reason"), warning.get("message"))
+            about = (warning.get("involvedObject") or {}).get("name")
+            log.warning("%s: %s: %s", about, warning.get("reason"), warning.get("message"))
     except Exception as e:
         log.warning("Could not show the events of the job: %s", e)
-
-
-def _about(warning: dict[str, Any]) -> str:
-    return str((warning.get("involvedObject") or {}).get("name"))
 
 
 def _show_tail(hook: "MXNetJobHook", pod: replicas.Pod, log: "Logger", tail_lines: int) -> None:

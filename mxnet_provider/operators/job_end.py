@@ -2,17 +2,19 @@
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import Decide, Ending
-from mxnet_provider.job.task_state import UNANSWERED, state_in
+from mxnet_provider.job.task_state import UNANSWERED
 from mxnet_provider.options import EndOptions
 
 if TYPE_CHECKING:
@@ -25,77 +27,72 @@ _STATE_SECONDS: Final = 4.0
 """Of the five seconds that a worker has between SIGTERM and SIGKILL; the rest is for the API server."""
 
 
+@dataclass
 class JobEnd:
-    """Ends the jobs of one try of a task.
+    """Ends the jobs of one try of a task."""
 
-    Args:
-        hook: For the cluster.
-        log: The task's.
-        ends: What is done with jobs that are over, or whose task is.
-        token: The try's.
-        lease: Seconds of the lease that the job carries; None for none.
-    """
-
-    def __init__(self, hook: "MXNetJobHook", log: "Logger", ends: EndOptions, *, token: str, lease: int | None) -> None:
-        self._hook = hook
-        self._log = log
-        self._ends = ends
-        self._token = token
-        self._lease = lease
-        self._holds = holder.held_by_try(token)
+    hook: "MXNetJobHook"
+    log: "Logger"
+    ends: EndOptions
+    token: str
+    """The try's."""
+    lease: int | None
+    """Seconds of the lease that the job carries; None for none."""
 
     def kill(self, ref: JobRef, why: str, *, is_cleared: bool = False) -> bool:
         """Delete or suspend an unfinished job; return whether the API server answered.
 
         One that has the job's name by now is left alone. Where the API server is away, the job's lease ends it.
         """
-        action = self._ends.on_kill_action
-        decide = partial(kill.request, uid=ref.uid, action=action, holds=self._holds, is_cleared=is_cleared)
-        self._log.info("%s is to be %s: %s.", ref.title, _DID[action].lower(), why)
+        action = self.ends.on_kill_action
+        holds = holder.held_by_try(self.token)
+        decide = partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=is_cleared)
+        self.log.info("%s is to be %s: %s.", ref.title, _DID[action].lower(), why)
         try:
             ended = self._end(ref, decide)
-        except api_errors.OF_THE_SERVER as e:
-            self._log.error("%s", kill.not_ended(ref.title, api_errors.message(e), self._lease, ref.namespace))
+        except OF_THE_SERVER as e:
+            self.log.error("%s", kill.not_ended(ref.title, api_errors.message(e), self.lease, ref.namespace))  # noqa: TRY400
             return False
         if ended.done:
-            self._log.info("%s %s: %s.", _DID[action], ref.title, why)
+            self.log.info("%s %s: %s.", _DID[action], ref.title, why)
         elif ended.why:
-            self._log.warning("%s is left alone: %s.", ref.title, ended.why)
+            self.log.warning("%s is left alone: %s.", ref.title, ended.why)
         return True
 
     def replace(self, job: Mapping[str, Any], ref: JobRef) -> None:
         """End what the task had before it was cleared, unless that has finished or is to be kept."""
         found = holder.holder_of(job)
-        if holder.is_newer(found, self._token):
+        if holder.is_newer(found, self.token):
             raise MXNetJobError(f"{ref.title} is left alone: {holder.title_of(found)} waits for it now.")
-        action: kill.Action = "keep" if self._ends.on_kill_action == "keep" else "delete"
+        action: kill.Action = "keep" if self.ends.on_kill_action == "keep" else "delete"
         holds = holder.held_by_try(holder.try_of(found))
         ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=True))
         if ended.done:
-            self._log.info("Deleted %s, because the task was cleared.", ref.title)
+            self.log.info("Deleted %s, because the task was cleared.", ref.title)
         elif ended.why:
-            self._log.warning("%s, which the task had before it was cleared, is left alone: %s.", ref.title, ended.why)
+            self.log.warning("%s, which the task had before it was cleared, is left alone: %s.", ref.title, ended.why)
 
-    def remove_old(self, job: Mapping[str, Any], plural: str) -> None:
+    def remove_old(self, job: Mapping[str, Any]) -> None:
         """Do as `remove` with the finished job of an earlier try that died before it could."""
-        self.remove(JobRef.of(job, plural), job_state(job), holder.held_exactly_by(holder.holder_of(job)))
+        self.remove(JobRef.of(job), job_state(job), holder.held_exactly_by(holder.holder_of(job)))
 
     def remove(self, ref: JobRef, state: str | None, holds: holder.Holds | None = None) -> None:
         """Delete a finished job if `on_finish_action` says so. A failure is logged: the job's result is not lost."""
-        if state not in TERMINAL or self._ends.on_finish_action not in ("delete", f"delete_{state.lower()}"):
+        if state not in TERMINAL or self.ends.on_finish_action not in ("delete", f"delete_{state.lower()}"):
             return
         try:
-            ended = self._end(ref, partial(kill.removal, uid=ref.uid, holds=holds or self._holds))
-        except api_errors.OF_THE_SERVER as e:
-            self._log.warning("%s, which has finished, could not be deleted: %s", ref.title, api_errors.message(e))
+            holds = holds or holder.held_by_try(self.token)
+            ended = self._end(ref, partial(kill.removal, uid=ref.uid, holds=holds))
+        except OF_THE_SERVER as e:
+            self.log.warning("%s, which has finished, could not be deleted: %s", ref.title, api_errors.message(e))
             return
         if ended.done:
-            self._log.info("Deleted %s, which has finished.", ref.title)
+            self.log.info("Deleted %s, which has finished.", ref.title)
         elif ended.why:
-            self._log.info("%s, which has finished, is not deleted: %s.", ref.title, ended.why)
+            self.log.info("%s, which has finished, is not deleted: %s.", ref.title, ended.why)
 
     def _end(self, ref: JobRef, decide: Decide) -> Ending:
-        return self._hook.end_job(ref, decide, propagation_policy=self._ends.propagation_policy)
+        return self.hook.end_job(ref, decide, propagation_policy=self.ends.propagation_policy)
 
 
 def task_state(ti: Any) -> tuple[str | None, str]:
@@ -108,7 +105,7 @@ def task_state(ti: Any) -> tuple[str | None, str]:
 
     def ask() -> None:
         try:
-            answer.append((state_in(airflow_versions.states_for_worker(ti), ti), ""))
+            answer.append((airflow_versions.state_of_task(ti), ""))
         except Exception as e:
             answer.append((UNANSWERED, f"{type(e).__name__}: {e}"))
 

@@ -1,6 +1,7 @@
 """The hold of a try on its job: its token and lease, written into the job that it creates or takes over."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +16,22 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 
+@dataclass
 class JobHold:
-    """Hold of one try on its job.
+    """Hold of one try on its job."""
 
-    Args:
-        hook: For the cluster.
-        log: The task's.
-        token: The try's.
-        lease: What the job carries; None for none.
-    """
-
-    def __init__(self, hook: "MXNetJobHook", log: "Logger", token: str, lease: holder.Lease | None) -> None:
-        self.renewer: holder.LeaseRenewer | None = None
-        """What renews the lease for this process; None for a job that has no token or has finished."""
-        self._hook = hook
-        self._log = log
-        self._token = token
-        self._lease = lease
+    hook: "MXNetJobHook"
+    log: "Logger"
+    token: str
+    lease: holder.Lease | None
+    """What the job carries; None for none."""
+    renewer: holder.LeaseRenewer | None = None
+    """What renews the lease for this process; None for a job that has no token or has finished."""
 
     def write(self, manifest: dict[str, Any], ref: JobRef) -> None:
         """Make the job this try's from its creation on, if the account has the right that it takes to hold it."""
-        if not self._hook.may_patch(ref):
-            self._log.warning(
+        if not self.hook.may_patch(ref):
+            self.log.warning(
                 "The account may not patch %s.%s in namespace %s: the job gets no lease, and would run on if nothing "
                 "were left of this task. See docs/airflow.md, Rights.",
                 ref.plural,
@@ -45,31 +40,31 @@ class JobHold:
             )
             return
         metadata = manifest["metadata"]
-        own = holder.annotations(self._token, self._lease, datetime.now(UTC))
+        own = holder.annotations(self.token, self.lease, datetime.now(UTC))
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **own}
 
     def take_over(self, job: Mapping[str, Any], ref: JobRef, *, resume: bool = False) -> dict[str, Any]:
         """Write this try's token into a job that an earlier one held, and undo our own suspension."""
         for _ in range(kill.ATTEMPTS):
             found = holder.holder_of(job)
-            if holder.is_newer(found, self._token):
+            if holder.is_newer(found, self.token):
                 raise MXNetJobError(
                     f"{ref.title} is left alone: {holder.title_of(found)} waits for it now, and this is an earlier one."
                 )
             is_held = bool(found) and job_state(job) not in TERMINAL
             if is_held:
-                self.renewer = holder.LeaseRenewer(self._token, self._token, self._lease, is_written=True)
+                self.renewer = holder.LeaseRenewer(self.token, self.token, self.lease, is_written=True)
             patch: dict[str, Any] = kill.resumption(job) if resume else {}
-            if is_held and found != self._token:
-                claim = holder.claim(job, self._token, self._lease, datetime.now(UTC))
+            if is_held and found != self.token:
+                claim = holder.claim(job, self.token, self.lease, datetime.now(UTC))
                 given = (patch.get("metadata") or {}).get("annotations") or {}
                 claim["metadata"]["annotations"] |= given
                 patch = {**patch, **claim}
-            if not patch or self._hook.patch_job(ref, patch):
+            if not patch or self.hook.patch_job(ref, patch):
                 if resume:
-                    self._log.info("%s was suspended when the task was killed; resumed.", ref.title)
+                    self.log.info("%s was suspended when the task was killed; resumed.", ref.title)
                 return dict(job)
-            changed = self._hook.get_job(ref)
+            changed = self.hook.get_job(ref)
             if changed is None or changed["metadata"]["uid"] != ref.uid:
                 return dict(job)  # the waiting will find that, and say it
             job = changed

@@ -10,18 +10,18 @@ import contextlib
 import math
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import msgspec
+from asgiref.sync import sync_to_async
 
-from mxnet_operator.client.outage import Outage, Retries
+from mxnet_operator.client.outage import OF_THE_SERVER, Outage, Retries
 from mxnet_provider import airflow_versions
-from mxnet_provider.hooks.api_errors import OF_THE_SERVER, message
+from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.polling import through_outage
-from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED, state_in
+from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -59,7 +59,12 @@ def ask_early(ti: Any) -> None:
 
 async def _ask(ti: Any) -> None:
     with contextlib.suppress(Exception):
-        await airflow_versions.states_of(ti)
+        await _ask_airflow(ti)
+
+
+async def _ask_airflow(ti: Any) -> str | None:
+    # Airflow's own way off the loop: its answers come over it.
+    return await sync_to_async(airflow_versions.state_of_task)(ti)
 
 
 def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
@@ -81,15 +86,16 @@ async def state_of(ti: Any) -> str | None:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
                 try:
-                    return state_in(await airflow_versions.states_of(ti), ti)
+                    return await _ask_airflow(ti)
                 except Exception:
                     await asyncio.sleep(_PAUSE)
     except TimeoutError:
         return UNANSWERED
 
 
-class TerminationRequest(msgspec.Struct, frozen=True):
-    """Request to end a job: what is to be done, and by whom."""
+@dataclass(frozen=True, kw_only=True)
+class Termination:
+    """End of a trigger's job: what is to be done, and by whom."""
 
     ref: JobRef
     action: kill.Action
@@ -100,73 +106,53 @@ class TerminationRequest(msgspec.Struct, frozen=True):
     """The token that this run of the trigger has written; None if it has not."""
     lease: int | None
     """Seconds after which the controller ends a job that could not be ended; None where it does not."""
+    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]"
+    log: "Logger"
 
+    async def carry_out(self, ti: Any) -> None:
+        """End the job, if the task no longer waits for it; `ti` is None where there is no triggerer, nor anybody else.
 
-async def end_job(
-    end: TerminationRequest,
-    ti: Any,
-    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
-    log: "Logger",
-) -> None:
-    """End the job, if the task no longer waits for it.
+        Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended,
+        and that would cut short what takes longer than a round. So the job is seen to in a task of its own.
+        """
+        if self.action == "keep":
+            self.log.info("%s is kept, as on_kill_action says.", self.ref.title)
+            return
+        task = asyncio.create_task(self._end(ti))
+        _running.add(task)
+        task.add_done_callback(_running.discard)
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                continue
+        task.result()
 
-    Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended, and
-    that would cut short what takes longer than a round. So the job is seen to in a task of its own.
+    async def _end(self, ti: Any) -> None:
+        title = self.ref.title
+        state = None if ti is None else await state_of(ti)
+        who = "try" if ti is None else who_may_end(state)
+        if who == "nobody":
+            said = "Airflow does not say how its task stands" if state == UNANSWERED else f"its task is {state}"
+            self.log.warning("%s is left alone, though this trigger was cancelled: %s.", title, said)
+            return
+        holds = holder.held_by_try(self.of_try) if who == "try" else holder.held_exactly_by(self.of_try, self.run)
+        decide = partial(kill.request, uid=self.ref.uid, action=self.action, holds=holds, is_cleared=who == "run")
 
-    Args:
-        end: What is to be done.
-        ti: The task instance; None where there is no triggerer, and so nobody else.
-        connect: Makes the hook.
-        log: The trigger's.
-    """
-    if end.action == "keep":
-        log.info("%s is kept, as on_kill_action says.", end.ref.title)
-        return
-    task = asyncio.create_task(_end(end, ti, connect, log))
-    _running.add(task)
-    task.add_done_callback(_running.discard)
-    while not task.done():
+        async def end_job() -> kill.Ending:
+            async with self.connect() as hook:
+                return await hook.end_job(self.ref, decide, propagation_policy=self.propagation_policy)
+
+        retries = Retries(Outage(math.inf), first=_PAUSE, longest=_PAUSE)
         try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            continue
-    task.result()
-
-
-async def _end(
-    end: TerminationRequest,
-    ti: Any,
-    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
-    log: "Logger",
-) -> None:
-    title = end.ref.title
-    state = None if ti is None else await state_of(ti)
-    who = "try" if ti is None else who_may_end(state)
-    if who == "nobody":
-        said = "Airflow does not say how its task stands" if state == UNANSWERED else f"its task is {state}"
-        log.warning("%s is left alone, though this trigger was cancelled: %s.", title, said)
-        return
-    holds = holder.held_by_try(end.of_try) if who == "try" else holder.held_exactly_by(end.of_try, end.run)
-    decide = partial(kill.request, uid=end.ref.uid, action=end.action, holds=holds, is_cleared=who == "run")
-    try:
-        async with asyncio.timeout(_KILL_SECONDS):
-            ended = await _through_outage(end, decide, connect)
-    except OF_THE_SERVER as e:
-        log.error("%s", kill.not_ended(title, message(e), end.lease, end.ref.namespace))  # noqa: TRY400
-        return
-    if ended.done:
-        log.info("%s %s, because a user ended the task.", "Deleted" if end.action == "delete" else "Suspended", title)
-    elif ended.why:
-        log.warning("%s is left alone, though this trigger was cancelled: %s.", title, ended.why)
-
-
-async def _through_outage(
-    end: TerminationRequest,
-    decide: kill.Decide,
-    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
-) -> kill.Ending:
-    async def end_job() -> kill.Ending:
-        async with connect() as hook:
-            return await hook.end_job(end.ref, decide, propagation_policy=end.propagation_policy)
-
-    return await through_outage(Retries(Outage(math.inf), first=_PAUSE, longest=_PAUSE), end_job)
+            async with asyncio.timeout(_KILL_SECONDS):
+                ended = await retries.until_answered(end_job)
+        except OF_THE_SERVER as e:
+            told = kill.not_ended(title, message(e), self.lease, self.ref.namespace)
+            self.log.error("%s", told)  # noqa: TRY400
+            return
+        if ended.done:
+            did = "Deleted" if self.action == "delete" else "Suspended"
+            self.log.info("%s %s, because a user ended the task.", did, title)
+        elif ended.why:
+            self.log.warning("%s is left alone, though this trigger was cancelled: %s.", title, ended.why)

@@ -45,12 +45,9 @@ from mxnet_provider.exceptions import MXNetJobDeletedError
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.metrics import Metrics
-from mxnet_provider.options import WaitOptions
-from mxnet_provider.replica_logs import ReplicaLogs
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
-from mxnet_provider.watch import JobWatch
 
 MANIFEST: dict[str, Any] = {
     "apiVersion": "kubeflow.org/v1",
@@ -177,12 +174,10 @@ class Jobs(AsyncJobClient):
 
 
 async def airflow(server: FollowedServer, *, follows: bool) -> str:
-    ref, log = JobRef(name="digits", namespace="default", uid=JOB_UID), TaskLog()
+    log = TaskLog()
     async with Jobs(server.kubeconfig) as jobs:
-        metrics = Metrics({}, print)
-        replicas = ReplicaLogs(jobs, ref, ["worker-0"], log, metrics.read, follows=follows)  # type: ignore[arg-type]
-        watch = JobWatch(jobs, ref, WaitOptions(poll_interval=10), replicas, log, metrics=metrics)  # type: ignore[arg-type]
-        event = await watch.run()
+        waits = MXNetJobTrigger(name="digits", namespace="default", uid=JOB_UID)
+        event = await waits.watch(jobs, log, None, in_worker=follows)  # type: ignore[arg-type]
     return {"succeeded": "Succeeded", "deleted": "gone"}.get(event.status, event.status)
 
 
@@ -197,7 +192,7 @@ async def trigger(server: FollowedServer) -> str:
 async def sensor(server: FollowedServer) -> str:
     waits = MXNetJobStateTrigger(name="digits", namespace="default", target_states=["Succeeded"])
     async with Jobs(server.kubeconfig) as jobs:
-        decision = await waits._watch(jobs)  # type: ignore[arg-type]
+        decision = await waits.watch(jobs, waits.log)  # type: ignore[arg-type]
     return {"reached": "Succeeded", "missing": "gone"}.get(decision.status, decision.status)
 
 

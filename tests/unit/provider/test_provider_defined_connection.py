@@ -10,12 +10,11 @@ from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, ErrorResponse
 
-from mxnet_provider.cluster import ClusterConnection
+from mxnet_provider.exceptions import AirflowUnreachableError
 from mxnet_provider.hooks.api_errors import is_transient
-from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
-from mxnet_provider.triggers.connection import connected
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 UNDEFINED = ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
 OUTAGES = [
@@ -137,15 +136,17 @@ class Hook(contextlib.AbstractAsyncContextManager[str]):
 
 @pytest.mark.parametrize(("outage", "is_waited_out"), [(3, True), (1000, False)])
 def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
-    monkeypatch: pytest.MonkeyPatch, outage: int, is_waited_out: bool
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, outage: int, is_waited_out: bool
 ) -> None:
-    Hook.left, clock, said = outage, [0.0], []
+    caplog.set_level("INFO")
+    Hook.left, clock = outage, [0.0]
 
     async def sleep(seconds: float) -> None:
         clock[0] += seconds
 
     async def enter() -> str:
-        async with connected(ClusterConnection(kubernetes_conn_id=NAMED), said.append, tolerance=600) as hook:
+        trigger = MXNetJobTrigger(name="j", namespace="default", uid="u", kubernetes_conn_id=NAMED)
+        async with trigger._hook() as hook:
             return str(hook)
 
     monkeypatch.setattr("mxnet_provider.hooks.mxnet_job_async.MXNetJobAsyncHook", Hook)
@@ -153,7 +154,7 @@ def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
     monkeypatch.setattr("mxnet_operator.client.outage.time", SimpleNamespace(monotonic=lambda: clock[0]))
     if is_waited_out:
         assert asyncio.run(enter()) == "the hook"
-        assert said
+        assert "Trying again" in caplog.text
     else:
         with pytest.raises(AirflowUnreachableError):
             asyncio.run(enter())

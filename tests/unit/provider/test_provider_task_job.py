@@ -54,7 +54,6 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
         context,
         hook,
         log=log,
-        plural=names.PLURAL,
         durable=True,
         ends=ends,
         waits=True,
@@ -89,16 +88,17 @@ def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
 ) -> None:
     """A task that Airflow reset, as when its scheduler crashed, leaves its job to the next try."""
 
-    def states_for_worker(ti: Any) -> dict[str, str | None]:
+    def run_states(ti: Any, task_id: str, index: int | None) -> dict[str, str | None]:
         if state == "nobody knows":
             raise ConnectionResetError
+        assert (task_id, index) == (ti.task_id, ti.map_index)
         return {} if state == ABSENT else {f"{ti.task_id}_{ti.map_index}": None if state == "None" else state}
 
-    monkeypatch.setattr("mxnet_provider.airflow_versions.states_for_worker", states_for_worker)
+    monkeypatch.setattr("mxnet_provider.airflow_versions._run_states", run_states)
     hook = Hook()
     made = task(hook, EndOptions())
     made._ti.task_id, made._ti.map_index = "train", 3
-    made._end._holds = holder.held_by_try(BEFORE)
+    made._end.token = BEFORE
     made.worker_ends()
     assert made.killed.is_set()
     assert hook.did == (["Deletion"] if state in BY_A_USER else [])
@@ -109,7 +109,7 @@ def test_a_worker_whose_airflow_does_not_answer_leaves_its_job(monkeypatch: pyte
     """The signal came in the middle of another question, whose lock its thread holds until the signal is handled."""
     lock, hook = threading.Lock(), Hook()
     monkeypatch.setattr("mxnet_provider.operators.job_end._STATE_SECONDS", 0.1)
-    monkeypatch.setattr("mxnet_provider.airflow_versions.states_for_worker", lambda _ti: lock.acquire() and {})
+    monkeypatch.setattr("mxnet_provider.airflow_versions.state_of_task", lambda _ti: lock.acquire() and None)
     with lock:
         task(hook, EndOptions()).worker_ends()
         assert hook.did == []
@@ -120,7 +120,7 @@ def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_ans
 ) -> None:
     hook = Hook()
     made = task(hook, EndOptions())
-    made._end._holds = holder.held_by_try(BEFORE)
+    made._end.token = BEFORE
     with monkeypatch.context() as away:
         away.setattr(hook, "end_job", lambda *_, **__: (_ for _ in ()).throw(ApiUnavailable("away")))
         made.kill("its task was interrupted")
@@ -219,7 +219,7 @@ class Cluster(Hook):
     def get(self, _key: str) -> Any:
         return self.record
 
-    def list_jobs(self, _namespace: str, _selector: str, _plural: str) -> list[dict[str, Any]]:
+    def list_jobs(self, _namespace: str, _selector: str) -> list[dict[str, Any]]:
         return list(self.jobs.values())
 
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
@@ -232,7 +232,7 @@ class Cluster(Hook):
         self.holders.append(patch["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return True
 
-    def create_job(self, manifest: dict[str, Any], _plural: str) -> dict[str, Any]:
+    def create_job(self, manifest: dict[str, Any]) -> dict[str, Any]:
         self.did.append("create")
         self.holders.append(manifest["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return {**manifest, "metadata": {**manifest["metadata"], "uid": "new"}}
@@ -279,7 +279,6 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
         context,
         cluster,  # type: ignore[arg-type]
         log=logging.getLogger("task"),  # type: ignore[arg-type]
-        plural=names.PLURAL,
         durable=True,
         ends=EndOptions(**ends),
         waits=True,

@@ -154,7 +154,7 @@ def _run_trigger(trigger: Any, timeline: Timeline, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(type(trigger), "log", timeline)
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    asyncio.run(trigger._watch(AsyncHook(timeline)))
+    asyncio.run(trigger.watch(AsyncHook(timeline), timeline, *([None] if isinstance(trigger, MXNetJobTrigger) else [])))
 
 
 @pytest.mark.parametrize("poll_interval", [0.5, 10.0, 3600.0])

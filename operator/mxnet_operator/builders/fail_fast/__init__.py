@@ -70,7 +70,6 @@ def wants_hook(job: MXJob, replica_type: str) -> bool:
 
 
 def can_take_hook(spec: dict[str, Any]) -> bool:
-    """Return whether a pod's template names the command of its `mxnet` container."""
     return bool(names.main_container(spec["containers"]).get("command"))
 
 
