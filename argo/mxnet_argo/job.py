@@ -113,11 +113,7 @@ def job_name(prefix: str) -> Value:
     the workflow's uid makes another run's jobs others (`docs/facts/argo.md`, retries). The workflow's arguments, as
     they were written, change with `argo retry -p` only; the step's own inputs are evaluated again for each attempt,
     and may differ.
-
-    Raises:
-        ValueError: the prefix is no DNS-1035 label, which the names of Services have to be.
     """
-    check_prefix(prefix)
     return f"{prefix}-" + hashed()
 
 
@@ -127,7 +123,7 @@ def hashed() -> Value:
 
 
 def check_prefix(prefix: str) -> None:
-    """Reject what can't begin a job's name; its length is checked with the job."""
+    """Reject what can't begin a job's name, a DNS-1035 label as the names of Services; its length is checked later."""
     if not re.fullmatch(PREFIX, prefix):
         raise ValueError(
             f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"

@@ -50,7 +50,7 @@ def load(
             config.load_incluster_config(client_configuration=found)
         except config.ConfigException:
             config.load_kube_config(context=context, client_configuration=found)
-    if _truth(_field(extra, "disable_verify_ssl")):
+    if str(_field(extra, "disable_verify_ssl")).lower() in ("true", "1"):
         found.verify_ssl = False
     return found
 
@@ -58,7 +58,3 @@ def load(
 def _field(extra: Mapping[str, Any], name: str) -> Any:
     """Return a field of the connection, under either of the names that Airflow has given it."""
     return extra.get(name) or extra.get(f"extra__kubernetes__{name}") or None
-
-
-def _truth(value: Any) -> bool:
-    return value if isinstance(value, bool) else str(value).lower() in ("true", "1")

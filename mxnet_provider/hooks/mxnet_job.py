@@ -19,7 +19,6 @@ from mxnet_provider.job.polling import JITTER
 from mxnet_provider.watch import run_in_thread
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
 _TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 
 _OUTAGE_SECONDS: Final = 120.0
@@ -103,13 +102,7 @@ class MXNetJobHook(DefinedConnectionHook):
 
     def job_client(self) -> AsyncJobClient:
         """Return an asynchronous client of the same cluster, to be entered."""
-        return _WorkerJobClient(self)
-
-    def configuration(self, *, anew: bool) -> client.Configuration:
-        if anew:
-            for name in _CLIENTS:
-                self.__dict__.pop(name, None)
-        return self.api_client.configuration
+        return AsyncJobClient(self, self.log.info)
 
     def _ask(self, call: Callable[[AsyncJobClient], Coroutine[Any, Any, T]]) -> T:
         return self._through_outage(partial(self._ask_once, call))
@@ -122,16 +115,3 @@ class MXNetJobHook(DefinedConnectionHook):
     def _through_outage(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         retries = Retries(Outage(_OUTAGE_SECONDS), longest=_LONGEST_PAUSE, jitter=JITTER)
         return run_in_thread(retries.until_answered(work))
-
-
-class _WorkerJobClient(AsyncJobClient):
-    """Client with the configuration that Airflow's own hook yields."""
-
-    user_agent = "mxnet-provider (task)"
-
-    def __init__(self, hook: MXNetJobHook) -> None:
-        super().__init__(say=hook.log.info)
-        self._hook = hook
-
-    async def _configuration(self, *, anew: bool) -> client.Configuration:
-        return await asyncio.to_thread(partial(self._hook.configuration, anew=anew))

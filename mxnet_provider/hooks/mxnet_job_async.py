@@ -8,10 +8,7 @@ from typing import Any, Final
 
 import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
-from asgiref.sync import sync_to_async
-from kubernetes import client
 
-from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 from mxnet_provider.hooks.job_client import REPLY_SECONDS, AsyncJobClient
 
@@ -48,7 +45,7 @@ class MXNetJobAsyncHook(AsyncJobClient, DefinedConnectionHook, AsyncKubernetesHo
 
     def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
         AsyncKubernetesHook.__init__(self, *args, **kwargs)
-        AsyncJobClient.__init__(self, say or self.log.info)
+        AsyncJobClient.__init__(self, self, say or self.log.info)
 
     @contextlib.asynccontextmanager
     async def _connector(self) -> AsyncIterator[aiohttp.TCPConnector]:
@@ -65,20 +62,3 @@ class MXNetJobAsyncHook(AsyncJobClient, DefinedConnectionHook, AsyncKubernetesHo
             if not shared.users:
                 del _shared[loop]
                 await shared.connector.close()
-
-    async def get_conn_extras(self) -> dict[str, Any]:
-        """Return the extra of the connection, as Airflow's hook does, by the question that a worker asks as well."""
-        extras: dict[str, Any] = await sync_to_async(lambda: self.conn_extras)()  # Airflow's own way off the loop
-        return extras
-
-    async def _configuration(self, *, anew: bool) -> client.Configuration:
-        if anew:
-            self.__dict__.pop("conn_extras", None)
-        extra = await self.get_conn_extras()
-        return await asyncio.to_thread(
-            kube_configuration.load,
-            extra,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
-        )

@@ -1,30 +1,44 @@
-"""The hold of a try on its job: its token and lease, written into the job that it creates or takes over."""
+"""The hold of a try on its jobs: token and lease in the job that is waited for, and the end of jobs of its own."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.client.outage import OF_THE_SERVER
+from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.kill import Decide, Ending
+from mxnet_provider.job.task_state import UNANSWERED
+from mxnet_provider.options import EndOptions
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
 
     from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
+_DID: Final = {"delete": "Deleted", "suspend": "Suspended"}
+_STATE_SECONDS: Final = 4.0
+"""Of the five seconds that a worker has between SIGTERM and SIGKILL; the rest is for the API server."""
+
 
 @dataclass
 class JobHold:
-    """Hold of one try on its job."""
+    """Hold of one try on its jobs."""
 
     hook: "MXNetJobHook"
     log: "Logger"
     token: str
+    """The try's."""
     lease: holder.Lease | None
-    """What the job carries; None for none."""
+    """What the job that is waited for carries; None for none."""
+    ends: EndOptions
     renewer: holder.LeaseRenewer | None = None
     """What renews the lease for this process; None for a job that has no token or has finished."""
 
@@ -35,7 +49,7 @@ class JobHold:
                 "The account may not patch %s.%s in namespace %s: the job gets no lease, and would run on if nothing "
                 "were left of this task. See docs/airflow.md, Rights.",
                 ref.plural,
-                ref.group,
+                ref.resource.group,
                 ref.namespace,
             )
             return
@@ -69,3 +83,80 @@ class JobHold:
                 return dict(job)  # the waiting will find that, and say it
             job = changed
         raise MXNetJobError(f"{ref.title} could not be taken over: it kept changing.")
+
+    def kill(self, ref: JobRef, why: str, *, is_cleared: bool = False) -> bool:
+        """Delete or suspend an unfinished job; return whether the API server answered.
+
+        One that has the job's name by now is left alone. Where the API server is away, the job's lease ends it.
+        """
+        action = self.ends.on_kill_action
+        holds = holder.held_by_try(self.token)
+        decide = partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=is_cleared)
+        self.log.info("%s is to be %s: %s.", ref.title, _DID[action].lower(), why)
+        try:
+            ended = self._end(ref, decide)
+        except OF_THE_SERVER as e:
+            seconds = None if self.lease is None else self.lease.seconds
+            told = kill.not_ended(ref.title, api_errors.message(e), seconds, ref.namespace)
+            self.log.error("%s", told)  # noqa: TRY400
+            return False
+        if ended.done:
+            self.log.info("%s %s: %s.", _DID[action], ref.title, why)
+        elif ended.why:
+            self.log.warning("%s is left alone: %s.", ref.title, ended.why)
+        return True
+
+    def replace(self, job: Mapping[str, Any], ref: JobRef) -> None:
+        """End what the task had before it was cleared, unless that has finished or is to be kept."""
+        found = holder.holder_of(job)
+        if holder.is_newer(found, self.token):
+            raise MXNetJobError(f"{ref.title} is left alone: {holder.title_of(found)} waits for it now.")
+        action: kill.Action = "keep" if self.ends.on_kill_action == "keep" else "delete"
+        holds = holder.held_by_try(holder.try_of(found))
+        ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=True))
+        if ended.done:
+            self.log.info("Deleted %s, because the task was cleared.", ref.title)
+        elif ended.why:
+            self.log.warning("%s, which the task had before it was cleared, is left alone: %s.", ref.title, ended.why)
+
+    def remove_old(self, job: Mapping[str, Any]) -> None:
+        """Do as `remove` with the finished job of an earlier try that died before it could."""
+        self.remove(JobRef.of(job), job_state(job), holder.held_exactly_by(holder.holder_of(job)))
+
+    def remove(self, ref: JobRef, state: str | None, holds: holder.Holds | None = None) -> None:
+        """Delete a finished job if `on_finish_action` says so. A failure is logged: the job's result is not lost."""
+        if state not in TERMINAL or self.ends.on_finish_action not in ("delete", f"delete_{state.lower()}"):
+            return
+        try:
+            holds = holds or holder.held_by_try(self.token)
+            ended = self._end(ref, partial(kill.removal, uid=ref.uid, holds=holds))
+        except OF_THE_SERVER as e:
+            self.log.warning("%s, which has finished, could not be deleted: %s", ref.title, api_errors.message(e))
+            return
+        if ended.done:
+            self.log.info("Deleted %s, which has finished.", ref.title)
+        elif ended.why:
+            self.log.info("%s, which has finished, is not deleted: %s.", ref.title, ended.why)
+
+    def _end(self, ref: JobRef, decide: Decide) -> Ending:
+        return self.hook.end_job(ref, decide, propagation_policy=self.ends.propagation_policy)
+
+
+def task_state(ti: Any) -> tuple[str | None, str]:
+    """Return the state in which Airflow has the task, or UNANSWERED, and why it is not answered.
+
+    Asked in a thread: the signal that ends a worker may have come in the middle of another question, which holds the
+    lock on them.
+    """
+    answer: list[tuple[str | None, str]] = []
+
+    def ask() -> None:
+        try:
+            answer.append((airflow_versions.state_of_task(ti), ""))
+        except Exception as e:
+            answer.append((UNANSWERED, f"{type(e).__name__}: {e}"))
+
+    asking = threading.Thread(target=ask, name="how the task stands", daemon=True)
+    asking.start()
+    asking.join(_STATE_SECONDS)
+    return answer[0] if answer else (UNANSWERED, f"no answer within {_STATE_SECONDS} s")

@@ -20,8 +20,7 @@ from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import Record, TaskMemory
 from mxnet_provider.job.task_state import CLEARED, ENDED_BY_A_USER
 from mxnet_provider.links.mxnet_job import job_url
-from mxnet_provider.operators.job_end import JobEnd, task_state
-from mxnet_provider.operators.job_hold import JobHold
+from mxnet_provider.operators.job_hold import JobHold, task_state
 from mxnet_provider.operators.rendered_job import as_created
 from mxnet_provider.options import EndOptions
 
@@ -69,9 +68,7 @@ class TaskJob:
         self._begins = reattach.Try(number=ti.try_number, generation=generation, retries=self.retries)
         self.token = holder.token_of_try(ti.try_number, airflow_versions.id_of_try(ti))
         self.memory = TaskMemory(ti, self.context.get("task_state_store") if self.durable else None)
-        self.hold = JobHold(self.hook, self.log, self.token, self.lease)
-        seconds = None if self.lease is None else self.lease.seconds
-        self._end = JobEnd(self.hook, self.log, self.ends, token=self.token, lease=seconds)
+        self.hold = JobHold(self.hook, self.log, self.token, self.lease, self.ends)
         self.known: JobRef | None = None
         self.killed = threading.Event()
         self.is_let_go = False
@@ -167,7 +164,7 @@ class TaskJob:
         suspended = ended.status in ("timeout", "startup_timeout") and self.ends.on_kill_action != "delete"
         if not suspended:
             self.memory.remember(phase="finished", outcome=ended.payload())
-        self._end.remove(self.ref, (ended.summary or {}).get("state"))
+        self.hold.remove(self.ref, (ended.summary or {}).get("state"))
 
     def worker_ends(self) -> None:
         """Do as `kill` where a user ended or cleared the task; else the job stays, and the next try goes on with it.
@@ -190,7 +187,7 @@ class TaskJob:
         self.killed.set()
         if self.known is None or self.is_let_go or self.ends.on_kill_action == "keep":
             return
-        self.is_let_go = self._end.kill(self.known, why, is_cleared=is_cleared)
+        self.is_let_go = self.hold.kill(self.known, why, is_cleared=is_cleared)
 
     def success_is_known(self) -> bool:
         """Whether the job has succeeded, or will once its Scheduler is stopped; False where the API server is away."""
@@ -206,10 +203,10 @@ class TaskJob:
         decision = reattach.decide(record, self._begins, found, reuse_succeeded=reuse_succeeded)
         if record is None or decision == "create":
             if record is not None and found is not None and reattach.is_ours(found, record):
-                self._end.remove_old(found)
+                self.hold.remove_old(found)
             return self._create_new(make, deadline)
         if decision == "replace" and found is not None:
-            self._end.replace(found, JobRef.of(found))
+            self.hold.replace(found, JobRef.of(found))
             return self._create_new(make, deadline)
         if record.generation != self._begins.generation:
             self.log.info(_GOES_ON, record.ref.title)
@@ -232,9 +229,9 @@ class TaskJob:
         jobs = self.hook.list_jobs(namespace, task_labels.selector(self._ti))
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
         for job in decided.replaced:
-            self._end.replace(job, JobRef.of(job))
+            self.hold.replace(job, JobRef.of(job))
         for job in decided.finished:
-            self._end.remove_old(job)
+            self.hold.remove_old(job)
         found = decided.job
         if found is None:
             return self._create_new(make, deadline)

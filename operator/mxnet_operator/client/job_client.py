@@ -50,12 +50,9 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def group(self) -> str:
-        return self.api_version.partition("/")[0]
-
-    @property
-    def version(self) -> str:
-        return self.api_version.partition("/")[2]
+    def resource(self) -> Resource:
+        group, _, version = self.api_version.partition("/")
+        return Resource(group, version, self.plural)
 
     @property
     def title(self) -> str:
@@ -64,11 +61,11 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def collection(self) -> str:
         """The path of all such jobs of its namespace on the API server."""
-        return Resource(self.group, self.version, self.plural).path(self.namespace)
+        return self.resource.path(self.namespace)
 
     @property
     def path(self) -> str:
-        return Resource(self.group, self.version, self.plural).path(self.namespace, self.name)
+        return self.resource.path(self.namespace, self.name)
 
 
 class Deletion(msgspec.Struct, frozen=True):

@@ -158,24 +158,14 @@ class TaskLog:
     warning = error = debug = lambda *_: None
 
 
-class Jobs(AsyncJobClient):
+def jobs_of(kubeconfig: Path) -> AsyncJobClient:
     """The job client of the provider, over a kubeconfig."""
-
-    user_agent = "test"
-
-    def __init__(self, kubeconfig: Path) -> None:
-        super().__init__(lambda _: None)
-        self._kubeconfig = kubeconfig
-
-    async def _configuration(self, *, anew: bool) -> Any:
-        from mxnet_provider.hooks import kube_configuration
-
-        return await asyncio.to_thread(kube_configuration.load, {}, config_file=str(self._kubeconfig))
+    return MXNetJobHook(kubernetes_conn_id=None, config_file=str(kubeconfig)).job_client()
 
 
 async def airflow(server: FollowedServer, *, follows: bool) -> str:
     log = TaskLog()
-    async with Jobs(server.kubeconfig) as jobs:
+    async with jobs_of(server.kubeconfig) as jobs:
         waits = MXNetJobTrigger(name="digits", namespace="default", uid=JOB_UID)
         event = await waits.watch(jobs, log, None, in_worker=follows)  # type: ignore[arg-type]
     return {"succeeded": "Succeeded", "deleted": "gone"}.get(event.status, event.status)
@@ -191,14 +181,14 @@ async def trigger(server: FollowedServer) -> str:
 
 async def sensor(server: FollowedServer) -> str:
     waits = MXNetJobStateTrigger(name="digits", namespace="default", target_states=["Succeeded"])
-    async with Jobs(server.kubeconfig) as jobs:
+    async with jobs_of(server.kubeconfig) as jobs:
         decision = await waits.watch(jobs, waits.log)  # type: ignore[arg-type]
     return {"reached": "Succeeded", "missing": "gone"}.get(decision.status, decision.status)
 
 
 async def sensor_in_worker(server: FollowedServer) -> str:
     hook = MXNetJobHook()
-    hook.job_client = lambda: Jobs(server.kubeconfig)  # type: ignore[method-assign]
+    hook.job_client = lambda: jobs_of(server.kubeconfig)  # type: ignore[method-assign]
     waits = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", timeout=3600, deferrable=False)
     waits.__dict__["hook"] = hook
     try:

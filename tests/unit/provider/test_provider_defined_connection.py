@@ -58,7 +58,7 @@ def by_worker(conn_id: str) -> Any:
 
 
 def by_trigger(conn_id: str) -> Any:
-    return asyncio.run(MXNetJobAsyncHook(kubernetes_conn_id=conn_id).get_conn_extras())
+    return asyncio.run(MXNetJobAsyncHook(kubernetes_conn_id=conn_id)._connection_extra())
 
 
 both = pytest.mark.parametrize("extras", [by_worker, by_trigger])

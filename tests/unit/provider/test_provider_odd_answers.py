@@ -12,6 +12,7 @@ from mxnet_operator.client.outage import Retries
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.hooks.api_errors import is_transient
+from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.job.job_ref import JobRef
@@ -39,10 +40,15 @@ def configuration(url):
 
 
 def sync_hook(url, **options):
-    """The hook with a client of its own, as its get_conn makes one."""
+    """The hook of a server whose address no connection says."""
+
+    class Jobs(AsyncJobClient):
+        async def _configuration(self):
+            return configuration(url)
+
     hook = MXNetJobHook(**options)
     if url:
-        hook.__dict__["api_client"] = client.ApiClient(configuration(url))
+        hook.job_client = lambda: Jobs(hook, print)
     return hook
 
 

@@ -13,6 +13,7 @@ from mxnet_operator.api import names
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
@@ -67,14 +68,14 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
 @pytest.mark.parametrize(("action", "asked"), [("delete", "Deletion"), ("suspend", "Deletion"), ("keep", "Leave")])
 def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(action: Any, asked: str) -> None:
     hook = Hook()
-    task(hook, EndOptions(on_kill_action=action))._end.replace(running(BEFORE), REF)
+    task(hook, EndOptions(on_kill_action=action)).hold.replace(running(BEFORE), REF)
     assert hook.did == [asked]
 
 
 def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
     hook = Hook()
     with pytest.raises(MXNetJobError, match="try 2 of its task waits for it now"):
-        task(hook, EndOptions())._end.replace(running(holder.token_of_try(2, "0192-3")), REF)
+        task(hook, EndOptions()).hold.replace(running(holder.token_of_try(2, "0192-3")), REF)
     assert hook.did == []
 
 
@@ -98,7 +99,7 @@ def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
     hook = Hook()
     made = task(hook, EndOptions())
     made._ti.task_id, made._ti.map_index = "train", 3
-    made._end.token = BEFORE
+    made.hold.token = BEFORE
     made.worker_ends()
     assert made.killed.is_set()
     assert hook.did == (["Deletion"] if state in BY_A_USER else [])
@@ -108,7 +109,7 @@ def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
 def test_a_worker_whose_airflow_does_not_answer_leaves_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal came in the middle of another question, whose lock its thread holds until the signal is handled."""
     lock, hook = threading.Lock(), Hook()
-    monkeypatch.setattr("mxnet_provider.operators.job_end._STATE_SECONDS", 0.1)
+    monkeypatch.setattr("mxnet_provider.operators.job_hold._STATE_SECONDS", 0.1)
     monkeypatch.setattr("mxnet_provider.airflow_versions.state_of_task", lambda _ti: lock.acquire() and None)
     with lock:
         task(hook, EndOptions()).worker_ends()
@@ -120,7 +121,7 @@ def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_ans
 ) -> None:
     hook = Hook()
     made = task(hook, EndOptions())
-    made._end.token = BEFORE
+    made.hold.token = BEFORE
     with monkeypatch.context() as away:
         away.setattr(hook, "end_job", lambda *_, **__: (_ for _ in ()).throw(ApiUnavailable("away")))
         made.kill("its task was interrupted")
@@ -190,8 +191,8 @@ def test_a_creation_that_met_a_quota_being_counted_is_tried_again(
             raise ApiError(409, did[-1], "m")
         return running(BEFORE)
 
-    hook = MXNetJobHook()
-    monkeypatch.setattr(MXNetJobHook, "configuration", lambda _, **__: Configuration())
+    hook = MXNetJobHook(kubernetes_conn_id=None)
+    monkeypatch.setattr(kube_configuration, "load", lambda *_, **__: Configuration())
     monkeypatch.setattr(Client, "create", create)
     manifest = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "digits", "namespace": "d"}}
     if created:
