@@ -40,14 +40,9 @@ class WaitOptions:
     api_outage_tolerance: float = 600.0
 
     def __post_init__(self) -> None:
-        _normalise(self, in_seconds, "poll_interval", "api_outage_tolerance")
-        _normalise(self, limit_in_seconds, "startup_timeout")
-        interval = self.poll_interval
-        _require("poll_interval", interval, interval is not None and interval > 0, "a number above 0")
-        timeout = self.startup_timeout
-        _require("startup_timeout", timeout, timeout is None or timeout > 0, "a number above 0, or None")
-        tolerance = self.api_outage_tolerance
-        _require("api_outage_tolerance", tolerance, tolerance is not None and tolerance >= 0, "0 or more")
+        _check(self, "poll_interval", in_seconds, lambda it: it is not None and it > 0, "a number above 0")
+        _check(self, "startup_timeout", limit_in_seconds, lambda it: it is None or it > 0, "a number above 0, or None")
+        _check(self, "api_outage_tolerance", in_seconds, lambda it: it is not None and it >= 0, "0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +72,11 @@ class EndOptions:
     lease: float | None = DEFAULT_LEASE
 
     def __post_init__(self) -> None:
-        _normalise(self, in_seconds, "lease")
-        _normalise(self, whole_seconds, "termination_grace_period")
         _require_one_of("on_finish_action", self.on_finish_action, ("keep", "delete", "delete_succeeded"))
         _require_one_of("on_kill_action", self.on_kill_action, kill.ACTIONS)
         _require_one_of("propagation_policy", self.propagation_policy, ("Foreground", "Background"))
-        _require("lease", self.lease, self.lease is None or self.lease >= 1, "None, or a number of seconds from 1 on")
-        grace = self.termination_grace_period
-        _require("termination_grace_period", grace, grace is None or grace >= 0, "0 or more, or None")
+        _check(self, "lease", in_seconds, lambda it: it is None or it >= 1, "None, or a number of seconds from 1 on")
+        _check(self, "termination_grace_period", whole_seconds, lambda it: it is None or it >= 0, "0 or more, or None")
 
 
 def from_attributes(kind: type[T], owner: object, **instead: Any) -> T:
@@ -116,6 +108,11 @@ def limit_in_seconds(name: str, value: Any) -> Any:
 def whole_seconds(name: str, value: Any) -> Any:
     seconds = in_seconds(name, value)
     return None if seconds is None else math.ceil(seconds)
+
+
+def is_given(name: Any) -> bool:
+    """Whether a name or uid says something: a template that found nothing renders as "None"."""
+    return name not in (None, "", "None")
 
 
 def require_result_from(value: Any) -> None:
@@ -150,9 +147,12 @@ def require_states(name: str, states: Any) -> None:
         raise ValueError(problem.message)
 
 
-def _normalise(options: Any, convert: Callable[[str, Any], Any], *fields: str) -> None:
-    for field in fields:
-        object.__setattr__(options, field, convert(field, getattr(options, field)))
+def _check(
+    options: Any, name: str, convert: Callable[[str, Any], Any], holds: Callable[[Any], bool], wanted: str
+) -> None:
+    value = convert(name, getattr(options, name))
+    object.__setattr__(options, name, value)
+    _require(name, value, holds(value), wanted)
 
 
 def _replica(given: Any) -> str:

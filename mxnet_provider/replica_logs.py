@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mxnet_operator.api.conditions import CREATED, job_state
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.pod_log import PodFollower, PodLog
 from mxnet_operator.kube.errors import ApiError
@@ -21,7 +22,6 @@ from mxnet_operator.readers.long_result import is_part
 from mxnet_operator.readers.pods import has_log, label_of
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
 from mxnet_provider.stalled_gang import StalledGang
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.stalls import read_trainings
 from mxnet_operator.readers.pods import has_log, label_of
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.replicas import in_order
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from mxnet_operator.api.conditions import job_state
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import abandoned, holder, kill, task_labels
 from mxnet_provider.job.abandoned import Fate
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_state import ABSENT
 
 if TYPE_CHECKING:

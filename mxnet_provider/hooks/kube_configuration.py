@@ -5,10 +5,12 @@ Here both kinds of hooks lead to the same cluster.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from kubernetes import client, config
+
+TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 
 
 def load(
@@ -34,7 +36,8 @@ def load(
         from airflow.providers.common.compat.sdk import AirflowException  # noqa: PLC0415 - not where there is no Airflow
 
         raise AirflowException(
-            "The connection is ambiguous: choose one of in_cluster, kube_config_path (or config_file) and kube_config."
+            "The connection is ambiguous: choose one of in_cluster, kube_config_path (or config_file) and kube_config. "
+            + TEXT_FOR_TRUTH
         )
     found = client.Configuration()
     if in_cluster:

@@ -10,16 +10,16 @@ from airflow.providers.common.compat.sdk import AirflowException
 from kubernetes import client
 
 from mxnet_operator.client.blocking import blocking
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.pod_log import PodLog
 from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 from mxnet_provider.hooks.job_client import AsyncJobClient
-from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.hooks.kube_configuration import TEXT_FOR_TRUTH
 from mxnet_provider.job.polling import JITTER
 from mxnet_provider.watch import run_in_thread
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 
 _OUTAGE_SECONDS: Final = 120.0
 _LONGEST_PAUSE: Final = 15.0
@@ -45,7 +45,7 @@ class MXNetJobHook(DefinedConnectionHook):
         try:
             return super().get_conn()
         except AirflowException as e:
-            raise AirflowException(f"Connection {self.conn_id}: {e} {_TEXT_FOR_TRUTH}") from e
+            raise AirflowException(f"Connection {self.conn_id}: {e} {TEXT_FOR_TRUTH}") from e
 
     def stated_namespace(self) -> str | None:
         return str(self._through_outage(partial(asyncio.to_thread, self.get_namespace)) or "") or None

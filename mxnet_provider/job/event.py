@@ -17,10 +17,10 @@ from mxnet_operator.api.conditions import (
 )
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.api.storable import storable
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import replicas
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import History
 from mxnet_provider.job.summary import summary
 

@@ -5,14 +5,12 @@ from typing import Any, Final, Literal
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_operator.client.job_client import ATTEMPTS, Decide, Deletion, Ending, Leave, Request
+from mxnet_operator.client.job_client import Deletion, Leave, Request
 from mxnet_provider.job.event import success_is_known
 from mxnet_provider.job.holder import Holds, holder_of, title_of
 
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
-
-__all__ = ["ATTEMPTS", "Decide", "Deletion", "Ending", "Leave", "Request", "not_ended", "removal", "request"]
 
 SUSPENDED_BY_AIRFLOW: Final = names.SUSPENDED_BY_AIRFLOW_ANNOTATION
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.readers.waiting import waiting_reasons
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.summary import counts
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mxnet_operator.api.storable import storable
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import job_url
 
 STORE_KEY: Final = "mxnet_job"

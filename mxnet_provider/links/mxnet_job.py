@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import BaseOperatorLink, conf
 
 from mxnet_operator.api.job_url import is_web_address
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider import airflow_versions
-from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator

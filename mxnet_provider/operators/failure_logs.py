@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.readers.pods import has_failed, has_log, label_of
 from mxnet_provider.job import replicas
-from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger

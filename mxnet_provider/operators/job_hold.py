@@ -8,13 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.client.job_client import ATTEMPTS, Decide, Ending, JobRef
 from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import holder, kill
-from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.kill import Decide, Ending
 from mxnet_provider.job.task_state import UNANSWERED
 from mxnet_provider.options import EndOptions
 
@@ -59,7 +58,7 @@ class JobHold:
 
     def take_over(self, job: Mapping[str, Any], ref: JobRef, *, resume: bool = False) -> dict[str, Any]:
         """Write this try's token into a job that an earlier one held, and undo our own suspension."""
-        for _ in range(kill.ATTEMPTS):
+        for _ in range(ATTEMPTS):
             found = holder.holder_of(job)
             if holder.is_newer(found, self.token):
                 raise MXNetJobError(

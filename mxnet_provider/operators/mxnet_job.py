@@ -32,7 +32,7 @@ from mxnet_provider.operators.task_job import TaskJob
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from mxnet_provider.job.job_ref import JobRef
+    from mxnet_operator.client.job_client import JobRef
     from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 

@@ -10,13 +10,13 @@ import msgspec
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state
 from mxnet_operator.api.job_url import job_page
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
 from mxnet_provider.job import event, holder, reattach, task_labels
 from mxnet_provider.job.event import Event, success_is_known
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import Record, TaskMemory
 from mxnet_provider.job.task_state import CLEARED, ENDED_BY_A_USER
 from mxnet_provider.links.mxnet_job import job_url

@@ -16,6 +16,7 @@ from airflow.providers.common.compat.sdk import (
 )
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider import airflow_versions
 from mxnet_provider.cluster import ClusterAccessMixin, connection_of
@@ -26,11 +27,10 @@ from mxnet_provider.exceptions import (
     MXNetJobUnreachableError,
     MXNetPermissionError,
 )
-from mxnet_provider.job.job_ref import JobRef, is_given
 from mxnet_provider.job.sensor_state import SensorEvent, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
-from mxnet_provider.options import WaitOptions, require_states
+from mxnet_provider.options import WaitOptions, is_given, require_states
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

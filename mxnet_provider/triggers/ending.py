@@ -8,25 +8,20 @@ task stands, and the job who holds it.
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from asgiref.sync import sync_to_async
 
+from mxnet_operator.client.job_client import Ending
 from mxnet_operator.client.outage import OF_THE_SERVER, Outage, Retries
 from mxnet_provider import airflow_versions
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import holder, kill
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED
 
 if TYPE_CHECKING:
-    from airflow.sdk.types import Logger
-
-    from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+    from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 _STAYS: Final = frozenset({"deferred", UNANSWERED})
 _PAUSE: Final = 1.0
@@ -93,66 +88,50 @@ async def state_of(ti: Any) -> str | None:
         return UNANSWERED
 
 
-@dataclass(frozen=True, kw_only=True)
-class Termination:
-    """End of a trigger's job: what is to be done, and by whom."""
+async def end_job(trigger: "MXNetJobTrigger", ti: Any) -> None:
+    """End the job, if the task no longer waits for it; `ti` is None where there is no triggerer, nor anybody else.
 
-    ref: JobRef
-    action: kill.Action
-    propagation_policy: str
-    of_try: str | None
-    """The token of the task's try; None in triggers of earlier releases."""
-    run: str | None
-    """The token that this run of the trigger has written; None if it has not."""
-    lease: int | None
-    """Seconds after which the controller ends a job that could not be ended; None where it does not."""
-    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]"
-    log: "Logger"
-
-    async def carry_out(self, ti: Any) -> None:
-        """End the job, if the task no longer waits for it; `ti` is None where there is no triggerer, nor anybody else.
-
-        Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended,
-        and that would cut short what takes longer than a round. So the job is seen to in a task of its own.
-        """
-        if self.action == "keep":
-            self.log.info("%s is kept, as on_kill_action says.", self.ref.title)
-            return
-        task = asyncio.create_task(self._end(ti))
-        _running.add(task)
-        task.add_done_callback(_running.discard)
-        while not task.done():
-            try:
-                await asyncio.wait({task})
-            except asyncio.CancelledError:
-                continue
-        task.result()
-
-    async def _end(self, ti: Any) -> None:
-        title = self.ref.title
-        state = None if ti is None else await state_of(ti)
-        who = "try" if ti is None else who_may_end(state)
-        if who == "nobody":
-            said = "Airflow does not say how its task stands" if state == UNANSWERED else f"its task is {state}"
-            self.log.warning("%s is left alone, though this trigger was cancelled: %s.", title, said)
-            return
-        holds = holder.held_by_try(self.of_try) if who == "try" else holder.held_exactly_by(self.of_try, self.run)
-        decide = partial(kill.request, uid=self.ref.uid, action=self.action, holds=holds, is_cleared=who == "run")
-
-        async def end_job() -> kill.Ending:
-            async with self.connect() as hook:
-                return await hook.end_job(self.ref, decide, propagation_policy=self.propagation_policy)
-
-        retries = Retries(Outage(math.inf), first=_PAUSE, longest=_PAUSE)
+    Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended, and
+    that would cut short what takes longer than a round. So the job is seen to in a task of its own.
+    """
+    if trigger.on_kill_action == "keep":
+        trigger.log.info("%s is kept, as on_kill_action says.", trigger.ref.title)
+        return
+    task = asyncio.create_task(_end(trigger, ti))
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    while not task.done():
         try:
-            async with asyncio.timeout(_KILL_SECONDS):
-                ended = await retries.until_answered(end_job)
-        except OF_THE_SERVER as e:
-            told = kill.not_ended(title, message(e), self.lease, self.ref.namespace)
-            self.log.error("%s", told)  # noqa: TRY400
-            return
-        if ended.done:
-            did = "Deleted" if self.action == "delete" else "Suspended"
-            self.log.info("%s %s, because a user ended the task.", did, title)
-        elif ended.why:
-            self.log.warning("%s is left alone, though this trigger was cancelled: %s.", title, ended.why)
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            continue
+    task.result()
+
+
+async def _end(trigger: "MXNetJobTrigger", ti: Any) -> None:
+    ref, log, action, of_try = trigger.ref, trigger.log, trigger.on_kill_action, trigger.holder
+    state = None if ti is None else await state_of(ti)
+    who = "try" if ti is None else who_may_end(state)
+    if who == "nobody":
+        said = "Airflow does not say how its task stands" if state == UNANSWERED else f"its task is {state}"
+        log.warning("%s is left alone, though this trigger was cancelled: %s.", ref.title, said)
+        return
+    run = None if trigger.renewer is None else trigger.renewer.token
+    holds = holder.held_by_try(of_try) if who == "try" else holder.held_exactly_by(of_try, run)
+    decide = partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=who == "run")
+
+    async def end() -> Ending:
+        async with trigger.connected() as hook:
+            return await hook.end_job(ref, decide, propagation_policy=trigger.propagation_policy)
+
+    try:
+        async with asyncio.timeout(_KILL_SECONDS):
+            ended = await Retries(Outage(math.inf), first=_PAUSE, longest=_PAUSE).until_answered(end)
+    except OF_THE_SERVER as e:
+        log.error("%s", kill.not_ended(ref.title, message(e), trigger.lease, ref.namespace))  # noqa: TRY400
+        return
+    if ended.done:
+        did = "Deleted" if action == "delete" else "Suspended"
+        log.info("%s %s, because a user ended the task.", did, ref.title)
+    elif ended.why:
+        log.warning("%s is left alone, though this trigger was cancelled: %s.", ref.title, ended.why)

@@ -70,7 +70,7 @@ class JobTrigger(BaseTrigger):
         return f"{type(self).__module__}.{type(self).__name__}", arguments
 
     @contextlib.asynccontextmanager
-    async def _hook(self) -> "AsyncIterator[MXNetJobAsyncHook]":
+    async def connected(self) -> "AsyncIterator[MXNetJobAsyncHook]":
         """Return an entered hook.
 
         Airflow imports triggers on its event loop, and the hook imports the Kubernetes clients: seconds, in which no

@@ -15,7 +15,7 @@ from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import Lease, LeaseRenewer, token_of_run
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.replica_logs import ReplicaLogs
-from mxnet_provider.triggers.ending import Termination, ask_early
+from mxnet_provider.triggers.ending import ask_early, end_job
 from mxnet_provider.triggers.job_trigger import JobTrigger
 from mxnet_provider.watch import JobWatch
 
@@ -72,27 +72,27 @@ class MXNetJobTrigger(JobTrigger):
         super().__post_init__()
         self._was_cancelled = False
         self._metrics: Metrics | None = None
-        self._renewer = self._begin_renewer()
+        self.renewer = self._begin_renewer()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         ask_early(self.task_instance)
         try:
             with self._storable_errors():
-                async with self._hook() as hook:
-                    event = await self.watch(hook, self.log, self._renewer)
+                async with self.connected() as hook:
+                    event = await self.watch(hook, self.log, self.renewer)
             if event.status == "timeout" and airflow_versions.TIMEOUT_SPANS_DEFERRALS:
-                await self._end_job(None)
+                await end_job(self, None)
             await self._let_the_scheduler_see_the_deferral()
         except asyncio.CancelledError:
             if self.trigger_id is None:  # no triggerer, but `airflow dags test`: nobody will go on with it
-                await self._end_job(None)
+                await end_job(self, None)
             self._was_cancelled = True
             raise
         yield TriggerEvent(event.payload())  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
         """Delete or suspend the job, if it has not finished, the task no longer waits for it, and nobody else does."""
-        await self._end_job(self.task_instance)
+        await end_job(self, self.task_instance)
 
     async def cleanup(self) -> None:
         """Before Airflow 3.3, which calls no `on_kill`: as that, where the trigger was cancelled and has not ended."""
@@ -101,20 +101,7 @@ class MXNetJobTrigger(JobTrigger):
         ran_out = self.deadline is not None and time.time() >= self.deadline
         if ran_out and not airflow_versions.TIMEOUT_SPANS_DEFERRALS:
             return  # its worker has been resumed to end the job
-        await self._end_job(self.task_instance)
-
-    async def _end_job(self, ti: Any) -> None:
-        end = Termination(
-            ref=self.ref,
-            action=self.on_kill_action,
-            propagation_policy=self.propagation_policy,
-            of_try=self.holder,
-            run=None if self._renewer is None else self._renewer.token,
-            lease=self.lease,
-            connect=self._hook,
-            log=self.log,
-        )
-        await end.carry_out(ti)
+        await end_job(self, self.task_instance)
 
     def _begin_renewer(self) -> LeaseRenewer | None:
         if self.holder is None:

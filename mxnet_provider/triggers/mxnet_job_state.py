@@ -33,7 +33,7 @@ class MXNetJobStateTrigger(JobTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         with self._storable_errors():
-            async with self._hook() as hook:
+            async with self.connected() as hook:
                 decision = await self.watch(hook, self.log)
         yield TriggerEvent(decision.payload())  # type: ignore[no-untyped-call]
 

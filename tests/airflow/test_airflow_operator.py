@@ -20,6 +20,7 @@ from long_results import long_result
 from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, operator_world, server_in_thread, terminated
 from waiting import eventually
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.decorators.mxnet_cmd import MXNetCmdDecoratedOperator
 from mxnet_provider.exceptions import (
@@ -34,7 +35,6 @@ from mxnet_provider.exceptions import (
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import metrics, task_labels, task_memory
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator

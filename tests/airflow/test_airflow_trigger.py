@@ -20,8 +20,8 @@ from provider_fixtures import RUNNING, OperatorWorld, StampedLog, Try, server_in
 from waiting import SECONDS, until
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.job import event, task_memory
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.triggers import ending, mxnet_job
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger

@@ -30,7 +30,7 @@ from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.verbs import logs, wait
 from mxnet_operator.client import AsyncMXJobClient, JobNotFoundError, MXJobClient
-from mxnet_operator.client.job_client import JobClient
+from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import in_v1_words
 from mxnet_operator.dashboard.job_feed import JobFeed
 from mxnet_operator.kube.cache import Indexer
@@ -44,7 +44,6 @@ from mxnet_operator.local.waiting import Timing
 from mxnet_provider.exceptions import MXNetJobDeletedError
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger

@@ -146,7 +146,7 @@ def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
 
     async def enter() -> str:
         trigger = MXNetJobTrigger(name="j", namespace="default", uid="u", kubernetes_conn_id=NAMED)
-        async with trigger._hook() as hook:
+        async with trigger.connected() as hook:
             return str(hook)
 
     monkeypatch.setattr("mxnet_provider.hooks.mxnet_job_async.MXNetJobAsyncHook", Hook)

@@ -6,10 +6,10 @@ import pytest
 
 from mxnet_operator.api import names
 from mxnet_operator.client import outage
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
 from mxnet_provider import replica_logs
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.replica_logs import ReplicaLogs
 

@@ -8,6 +8,7 @@ from odd_answers import ODD
 from scripted_api import answer, make_object, make_status, scripted_api
 from waiting import MOMENT
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import Retries
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
@@ -15,7 +16,6 @@ from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
-from mxnet_provider.job.job_ref import JobRef
 
 REF = JobRef.of({"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": make_object("a", 1)["metadata"]})
 CALLS = {

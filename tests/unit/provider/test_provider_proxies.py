@@ -8,9 +8,9 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.rest import RESTClientObject
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.job_ref import JobRef
 
 ANSWER = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 

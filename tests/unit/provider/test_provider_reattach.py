@@ -8,9 +8,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import task_labels, task_memory
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.job.reattach import Try, decide, decide_by_labels
 

@@ -1,7 +1,7 @@
 """Where all workers stand still, in a task's log."""
 
 from mxnet_operator.api import names
-from mxnet_provider.job.job_ref import JobRef
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.stalled_gang import StalledGang
 
 REF = JobRef(name="digits", namespace="default", uid="u")

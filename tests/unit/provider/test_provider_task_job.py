@@ -10,14 +10,14 @@ from kubernetes.client import Configuration
 from msgspec import structs, to_builtins
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import Deletion, JobRef
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import holder, kill, task_labels
+from mxnet_provider.job import holder, task_labels
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import Record
 from mxnet_provider.job.task_state import ABSENT, OVER
 from mxnet_provider.operators.task_job import TaskJob
@@ -240,7 +240,7 @@ class Cluster(Hook):
 
     def end_job(self, ref: JobRef, decide: Any, **_options: Any) -> Any:
         job = self.jobs[ref.name]
-        done = isinstance(decide(job), kill.Deletion)
+        done = isinstance(decide(job), Deletion)
         if done:
             self.did.append(f"delete {ref.name}")
         return SimpleNamespace(done=done, why="")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import STORE_KEY, Record, TaskMemory
 
 REF = JobRef(name="digits", namespace="ml", uid="u", plural=names.PLURAL)

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import TaskDeferred
 from airflow.triggers.base import BaseTrigger
 
 import mxnet_provider.triggers
-from mxnet_provider.job.job_ref import JobRef
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
