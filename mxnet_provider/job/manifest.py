@@ -83,15 +83,9 @@ def refuse(found: Sequence[str]) -> None:
 
 def replica_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
     """Return how many replicas of each type the manifest asks for; what is malformed is left to validation."""
-    spec = manifest.get("spec")
-    specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
-    if not isinstance(specs, Mapping):
-        return {}
-    counts = {}
-    for replica_type, replica_spec in specs.items():
-        count = replica_spec.get("replicas", 1) if isinstance(replica_spec, Mapping) else 1
-        counts[str(replica_type)] = count if isinstance(count, int) else 1
-    return counts
+    specs = _replica_specs(manifest).items()
+    asked = {str(key): spec.get("replicas", 1) if isinstance(spec, Mapping) else 1 for key, spec in specs}
+    return {replica_type: count if isinstance(count, int) else 1 for replica_type, count in asked.items()}
 
 
 def label_templates(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:
@@ -154,14 +148,14 @@ def add_environment(manifest: Mapping[str, Any], variables: Mapping[str, str]) -
 
 
 def _templates(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = [spec.get("template") for spec in _replica_specs(manifest).values() if isinstance(spec, Mapping)]
+    return [template for template in found if isinstance(template, dict)]
+
+
+def _replica_specs(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     spec = manifest.get("spec")
     specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
-    found = (
-        [each.get("template") for each in specs.values() if isinstance(each, Mapping)]
-        if isinstance(specs, Mapping)
-        else []
-    )
-    return [template for template in found if isinstance(template, dict)]
+    return specs if isinstance(specs, Mapping) else {}
 
 
 def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:

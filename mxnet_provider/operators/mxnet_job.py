@@ -114,8 +114,7 @@ class MXNetJobOperator(FinalManifestMixin):
             job = task_job.begin(
                 lambda token: self._with_objects_applied(self.manifest_to_create(context, token)),
                 deadline,
-                namespace=self._given_namespace,
-                reuse_succeeded=self.reuse_succeeded_on_retry,
+                self._given_namespace,
             )
             if job is None:
                 self.log.info("%s has succeeded in an earlier try; that is the result.", task_job.title)
@@ -188,6 +187,7 @@ class MXNetJobOperator(FinalManifestMixin):
             waits=self.wait_for_completion,
             lease=self._lease(context),
             retries=self.retries or 0,
+            reuse_succeeded=self.reuse_succeeded_on_retry,
         )
         if self._killed:
             task_job.worker_ends()

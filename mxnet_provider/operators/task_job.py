@@ -61,6 +61,8 @@ class TaskJob:
     """What a job that it holds carries; None for none."""
     retries: int
     """The task's, as its DAG says now."""
+    reuse_succeeded: bool
+    """Whether a job that has succeeded does for a retry."""
 
     def __post_init__(self) -> None:
         self._ti = ti = self.context["ti"]
@@ -101,20 +103,18 @@ class TaskJob:
     def outcome(self) -> Event:
         return event.read(self.memory.written.outcome)
 
-    def begin(
-        self, make: Make, deadline: float | None, *, namespace: Callable[[], str], reuse_succeeded: bool
-    ) -> dict[str, Any] | None:
+    def begin(self, make: Make, deadline: float | None, namespace: Callable[[], str]) -> dict[str, Any] | None:
         """Return the job to wait for, created or found; None where an earlier try's outcome does.
 
-        Jobs of earlier tries are looked for by their labels in `namespace`. With `reuse_succeeded`, one that has
-        succeeded does for a retry. This try runs out of time at `deadline`, in seconds since the epoch.
+        Jobs of earlier tries are looked for by their labels in `namespace`. This try runs out of time at `deadline`,
+        in seconds since the epoch.
         """
         if not self.durable:
             job: dict[str, Any] | None = self._create_new(make, deadline)
         elif self.memory.outlives_tries:
-            job = self._begin_by_record(make, deadline, reuse_succeeded=reuse_succeeded)
+            job = self._begin_by_record(make, deadline)
         else:
-            job = self._begin_by_labels(make, deadline, namespace(), reuse_succeeded=reuse_succeeded)
+            job = self._begin_by_labels(make, deadline, namespace())
         self._stop_if_killed()
         self.memory.publish(self.ref)
         if job is not None:
@@ -196,11 +196,11 @@ class TaskJob:
 
     # How a try finds its job, or creates it
 
-    def _begin_by_record(self, make: Make, deadline: float | None, *, reuse_succeeded: bool) -> dict[str, Any] | None:
+    def _begin_by_record(self, make: Make, deadline: float | None) -> dict[str, Any] | None:
         """Begin from what an earlier try has left in a store that outlives tries (Airflow 3.3)."""
         record = self.memory.stored()
         found = self.hook.get_job(record.ref) if record is not None else None
-        decision = reattach.decide(record, self._begins, found, reuse_succeeded=reuse_succeeded)
+        decision = reattach.decide(record, self._begins, found, reuse_succeeded=self.reuse_succeeded)
         if record is None or decision == "create":
             if record is not None and found is not None and reattach.is_ours(found, record):
                 self.hold.remove_old(found)
@@ -222,12 +222,10 @@ class TaskJob:
             raise RuntimeError(f"nothing to do for decision {decision!r}")
         return self._reattach(found, record.try_number, record.retries, resume=decision == "resume")
 
-    def _begin_by_labels(
-        self, make: Make, deadline: float | None, namespace: str, *, reuse_succeeded: bool
-    ) -> dict[str, Any]:
+    def _begin_by_labels(self, make: Make, deadline: float | None, namespace: str) -> dict[str, Any]:
         """Begin from what the jobs themselves say, where no store outlives tries."""
         jobs = self.hook.list_jobs(namespace, task_labels.selector(self._ti))
-        decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
+        decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=self.reuse_succeeded)
         for job in decided.replaced:
             self.hold.replace(job, JobRef.of(job))
         for job in decided.finished:

@@ -59,6 +59,7 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
         ends=ends,
         waits=True,
         retries=0,
+        reuse_succeeded=True,
         lease=None,  # type: ignore[arg-type]
     )
     made.known = REF
@@ -284,6 +285,7 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
         ends=EndOptions(**ends),
         waits=True,
         retries=retries,
+        reuse_succeeded=True,
         lease=None,
     )
     manifest = {
@@ -291,7 +293,7 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
         "kind": names.KIND,
         "metadata": {"name": "new", "namespace": "default"},
     }
-    return made.begin(lambda _: manifest, None, namespace=lambda: "default", reuse_succeeded=True)
+    return made.begin(lambda _: manifest, None, lambda: "default")
 
 
 def record_of(job: dict[str, Any], retries: int) -> Record:
