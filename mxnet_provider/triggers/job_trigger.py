@@ -80,9 +80,9 @@ class JobTrigger(BaseTrigger):
         retries = Retries(Outage(self.api_outage_tolerance), first=_PAUSE, longest=_PAUSE, jitter=JITTER)
         async with contextlib.AsyncExitStack() as held:
             while True:
-                hook = module.MXNetJobAsyncHook(say=self.log.info, **connection_of(self))
+                made = module.MXNetJobAsyncHook(say=self.log.info, **connection_of(self))
                 try:
-                    await held.enter_async_context(hook)
+                    hook = await held.enter_async_context(made)
                     break
                 except AirflowUnreachableError as e:
                     self.log.info("%s. Trying again.", e)

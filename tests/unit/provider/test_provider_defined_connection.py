@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -139,6 +140,7 @@ def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, outage: int, is_waited_out: bool
 ) -> None:
     caplog.set_level("INFO")
+    monkeypatch.setattr(MXNetJobTrigger, "log", logging.getLogger("trigger"))
     Hook.left, clock = outage, [0.0]
 
     async def sleep(seconds: float) -> None:

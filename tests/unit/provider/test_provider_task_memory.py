@@ -38,7 +38,7 @@ def test_a_resumed_try_knows_the_job_its_manifest_and_its_page(stores: bool, map
     before.remember(waits_in="trigger")
     before.note_page(REF, "https://jobs.example.com/digits")
     resumed = TaskMemory(xcoms.task_instance(map_index), store)
-    assert resumed.recall(2, names.PLURAL) == REF
+    assert resumed.recall(2) == REF
     assert resumed.page == "https://jobs.example.com/digits"
     assert (resumed.written.manifest, resumed.written.waits_in) == ("kind: MXJob", "worker")
     assert resumed.stored() == resumed.written
@@ -53,11 +53,11 @@ def test_the_record_of_a_task_that_was_cleared_meanwhile_is_neither_taken_nor_ov
     newer.remember()
     kept = dict(store[STORE_KEY])
     resumed = TaskMemory(xcoms.task_instance(None), store)
-    assert resumed.recall(2, names.PLURAL) == REF
+    assert resumed.recall(2) == REF
     resumed.remember(phase="finished")
     assert store[STORE_KEY] == kept
 
 
 def test_a_try_that_nothing_tells_its_job_fails() -> None:
     with pytest.raises(MXNetJobError, match="which job this is"):
-        TaskMemory(Kept().task_instance(None), Kept()).recall(2, names.PLURAL)
+        TaskMemory(Kept().task_instance(None), Kept()).recall(2)

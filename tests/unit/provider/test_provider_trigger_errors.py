@@ -12,7 +12,8 @@ from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 
 @pytest.mark.parametrize("said", ["a\0b", "\ud800", "x" * 10**6], ids=["NUL", "surrogate", "long"])
-def test_a_trigger_fails_with_nothing_that_a_database_refuses(said, caplog):
+def test_a_trigger_fails_with_nothing_that_a_database_refuses(said, caplog, monkeypatch):
+    monkeypatch.setattr(MXNetJobTrigger, "log", logging.getLogger("trigger"))
     failure = RuntimeError(said)
     failure.__cause__ = ValueError(said)
     with (
