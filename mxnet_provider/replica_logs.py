@@ -83,7 +83,7 @@ class ReplicaLogs:
         self._followers: dict[str, PodFollower] = {}
         self._cut_short: set[str] = set()
         self._budgets: dict[str, LogBudget] = {}
-        self._stalled = StalledGang(self.client, self.ref, self.log, self.clock)
+        self._stalled = StalledGang(self.client, self.log, self.clock)
         self._restarts: int | None = None
         self._loses_pods = self._warned = False
         self._work = 0
@@ -112,7 +112,7 @@ class ReplicaLogs:
                     self._restarts = None  # a restart has deleted the pod: they are listed anew
                 elif isinstance(failure, Exception):
                     self._warn(failure)
-            await self._stalled.poll()
+            await self._stalled.poll(dict(job))
         except Exception as e:
             self._warn(e)
 

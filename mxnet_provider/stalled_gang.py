@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.api import names
 from mxnet_operator.client.job_client import JobRef
-from mxnet_operator.client.stalls import read_trainings
-from mxnet_operator.readers.pods import has_log, label_of
-from mxnet_operator.readers.worker_logs import MOST_WORKERS, gang_stall, stall_in
-from mxnet_provider.job.replicas import in_order
+from mxnet_operator.client.training import compare_workers
+from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.worker_logs import stall_in
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -27,7 +25,6 @@ class StalledGang:
     """Warns once where each worker stands still, after the log of one has said so, or has been quiet."""
 
     client: "AsyncJobClient"
-    ref: JobRef
     log: "Logger"
     clock: Callable[[], float]
     look_at: float | None = None
@@ -35,13 +32,10 @@ class StalledGang:
     def read(self, line: str) -> None:
         self.look_at = self.clock() + (_SETTLE_SECONDS if stall_in(line) else _QUIET_SECONDS)
 
-    async def poll(self) -> None:
+    async def poll(self, job: dict[str, Any]) -> None:
         if self.look_at is None or self.clock() < self.look_at:
             return
         self.look_at = None
-        pods = [pod for pod in in_order(await self.client.replica_pods(self.ref)) if has_log(pod)]
-        workers = [pod for pod in pods if label_of(pod).startswith(f"{names.WORKER.lower()}-")][:MOST_WORKERS]
-        named = {label_of(pod): pod["metadata"]["name"] for pod in workers}
-        logs = await read_trainings(self.client.api, self.ref.namespace, named, 1)
-        if text := gang_stall({worker: log.stall for worker, log in logs.items()}):
-            self.log.warning("%s %s", self.ref.title, text)
+        await compare_workers(self.client.api, job, training := TrainingLog())
+        if training.stall:
+            self.log.warning("%s %s", JobRef.of(job).title, training.stall)

@@ -11,6 +11,7 @@ from kubernetes import client
 
 from mxnet_operator.client.blocking import blocking
 from mxnet_operator.client.job_client import JobRef
+from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.pod_log import PodLog
 from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
@@ -84,13 +85,14 @@ class MXNetJobHook(DefinedConnectionHook):
 
         return run_in_thread(self._ask_once(look))
 
-    def warnings(self, name: str, namespace: str) -> list[dict[str, Any]]:
-        """Return the Warning events about objects of this name, the oldest first."""
-        events = self._ask(lambda jobs: jobs.events(name, namespace))
-        return sorted(
-            (event for event in events if event.get("type") == "Warning"),
-            key=lambda event: event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or "",
-        )
+    def warnings(self, ref: JobRef) -> list[dict[str, Any]]:
+        """Return the Warning events about the job and its pods, the oldest first."""
+
+        async def read(jobs: AsyncJobClient) -> list[dict[str, Any]]:
+            job = await jobs.get_job(ref)
+            return [] if job is None or job["metadata"]["uid"] != ref.uid else await job_events(jobs.api, job)
+
+        return [event for event in self._ask(read) if event.get("type") == "Warning"]
 
     def last_lines(self, pod: str, namespace: str, lines: int) -> list[str]:
         """Return the last lines of the pod's `mxnet` container so far; none where the pod is gone."""

@@ -31,9 +31,7 @@ def show_failed(hook: "MXNetJobHook", ref: JobRef, log: "Logger", tail_lines: in
 def show_events(hook: "MXNetJobHook", ref: JobRef, log: "Logger") -> None:
     """Show the cluster's warnings about the job and its pods: why there is no place, or no image."""
     try:
-        objects = [ref.name, *(pod["metadata"]["name"] for pod in hook.replica_pods(ref)[:_MOST_PODS])]
-        warnings = [warning for name in objects for warning in hook.warnings(name, ref.namespace)]
-        for warning in warnings[-_MOST_EVENTS:]:
+        for warning in hook.warnings(ref)[-_MOST_EVENTS:]:
             about = (warning.get("involvedObject") or {}).get("name")
             log.warning("%s: %s: %s", about, warning.get("reason"), warning.get("message"))
     except Exception as e:

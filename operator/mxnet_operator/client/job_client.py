@@ -11,7 +11,7 @@ from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.errors import ApiError
-from mxnet_operator.kube.resources import EVENTS, PODS, Resource
+from mxnet_operator.kube.resources import PODS, Resource
 from mxnet_operator.readers.pods import is_owned_by
 
 if TYPE_CHECKING:
@@ -158,9 +158,6 @@ class JobClient:
                 raise
             return e.code != 403
         return True
-
-    async def events(self, name: str, namespace: str) -> list[dict[str, Any]]:
-        return await self._listed(EVENTS.path(namespace), fieldSelector=f"involvedObject.name={name}")
 
     async def delete_job(
         self, ref: JobRef, *, propagation_policy: str = "Foreground", resource_version: str | None = None

@@ -27,7 +27,7 @@ CALLS = {
 ONLY_SYNC = {
     "create_job": (make_object("a", 1, apiVersion="kubeflow.org/v1", kind="MXJob"),),
     "list_jobs": ("default", "a=b"),
-    "warnings": ("a", "default"),
+    "warnings": (REF,),
 }
 BELIEVED = {odd: {"delete_job"} for odd in ("200 a Status", "200 items null", "200 a list without a version")}
 """What looks like an answer to these calls: a deletion is answered with a Status, an object, or a list of them."""
