@@ -84,11 +84,7 @@ def from_attributes(kind: type[T], owner: object, **instead: Any) -> T:
 
 
 def in_seconds(name: str, value: Any) -> Any:
-    """Return the seconds of a finite number or of a timedelta; None stays None.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """Return the seconds of a finite number or of a timedelta; None stays None. Else ValueError."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -116,20 +112,12 @@ def is_given(name: Any) -> bool:
 
 
 def require_result_from(value: Any) -> None:
-    """Reject a source of results that there is not.
-
-    Raises:
-        ValueError: with the one there is.
-    """
+    """Raise ValueError for a source of results that there is not."""
     _require("result_from", value, value in (None, "termination_message"), "'termination_message' or None")
 
 
 def exit_codes(value: Any) -> frozenset[int]:
-    """Return the exit codes of `skip_on_exit_code`: none, one or several.
-
-    Raises:
-        ValueError: one isn't a number from 1 to 255.
-    """
+    """Return the exit codes of `skip_on_exit_code`: none, one or several, from 1 to 255. Else ValueError."""
     codes = () if value is None else value if isinstance(value, list | tuple | set | frozenset) else (value,)
     is_right = all(isinstance(code, int) and not isinstance(code, bool) and 0 < code < 256 for code in codes)
     _require("skip_on_exit_code", value, is_right, "an exit code from 1 to 255, or a list of them, as in [99]")
@@ -137,11 +125,7 @@ def exit_codes(value: Any) -> frozenset[int]:
 
 
 def require_states(name: str, states: Any) -> None:
-    """Reject what no job is ever in: who waits for it waits for ever.
-
-    Raises:
-        ValueError: it is no list of states; with the one that was probably meant.
-    """
+    """Raise ValueError for what no job is ever in, with the state that was meant: who waits for it waits for ever."""
     _require(name, states, not isinstance(states, str), f"a list, such as ['{STATES[-2]}']")
     for problem in unknown_names(states, STATES, name):
         raise ValueError(problem.message)
@@ -156,11 +140,7 @@ def _check(
 
 
 def _replica(given: Any) -> str:
-    """Return a replica's short name as its pod has it, of one in whatever case and with whatever zeros.
-
-    Raises:
-        ValueError: no job has it; with the one that was probably meant.
-    """
+    """Return a replica's short name as its pod has it, of one in whatever case and with whatever zeros."""
     kind, _, index = str(given).lower().rpartition("-")
     number = int(index) if index.isdecimal() else 0
     known = [f"{each.lower()}-{number}" for each in names.REPLICA_TYPES]

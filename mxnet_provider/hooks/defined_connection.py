@@ -40,11 +40,7 @@ class DefinedConnectionHook(KubernetesHook):
 
 
 def _require_undefined(conn_id: str) -> None:
-    """Return if Airflow stores no such connection, or an empty one.
-
-    Raises:
-        AirflowUnreachableError: there is one, or may be.
-    """
+    """Raise AirflowUnreachableError unless Airflow stores no such connection, or an empty one."""
     if airflow_versions.IS_AIRFLOW_2:
         _require_undefined_in_backends(conn_id)
         return
