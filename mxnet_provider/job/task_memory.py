@@ -84,7 +84,7 @@ class TaskMemory:
             self._store.set(STORE_KEY, value)
 
     def recall(self, generation: int) -> JobRef:
-        """Return the job that the try has deferred, by the record, else the XComs; MXNetJobError if neither names it."""
+        """Return the job that the try has deferred, by the record or the XComs; MXNetJobError if neither names it."""
         record = self.stored()
         if record is not None and record.generation == generation:
             self.record, self.page = record, record.page

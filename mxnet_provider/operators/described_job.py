@@ -150,7 +150,7 @@ class JobDescriptionMixin(ReadsManifestFile):
         return self.described(self._description(), self._parsed())
 
     def described(self, description: MXJobDescription, manifest: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the MXJob of a description, over a manifest if there is one; MXNetManifestError has every mistake."""
+        """Return the MXJob of a description, over a manifest if there is one, or raise MXNetManifestError."""
         if manifest is None and description.image is None and not (description.workers or description.servers):
             raise MXNetManifestError("Give a manifest or an image; neither was given.")
         try:
