@@ -29,13 +29,6 @@ else:
 
 
 try:
-    from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction
-except ImportError:  # before 3.3
-    HAS_RETRY_POLICIES = False
-else:
-    HAS_RETRY_POLICIES = True
-
-try:
     from airflow.sdk.exceptions import AirflowRuntimeError
 except ImportError:  # Airflow 2, whose tasks ask its database
     REFUSALS: tuple[type[Exception], ...] = ()
@@ -65,8 +58,11 @@ def delays_by_policy(task: Any) -> list[timedelta]:
 
     What a policy of an author's own makes of a failure can't be known before.
     """
-    policy = getattr(task, "retry_policy", None)
-    if not HAS_RETRY_POLICIES or not isinstance(policy, ExceptionRetryPolicy):
+    if (policy := getattr(task, "retry_policy", None)) is None:
+        return []
+    from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction  # noqa: PLC0415 - not before 3.3
+
+    if not isinstance(policy, ExceptionRetryPolicy):
         return []
     return [each.retry_delay for each in policy.rules if each.action is RetryAction.RETRY and each.retry_delay]
 

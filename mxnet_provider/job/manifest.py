@@ -156,14 +156,3 @@ def _replica_specs(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     spec = manifest.get("spec")
     specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
     return specs if isinstance(specs, Mapping) else {}
-
-
-def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest's `metadata`, put there where it is missing.
-
-    Raises MXNetManifestError where it is something else than a mapping.
-    """
-    metadata = manifest.setdefault("metadata", {})
-    if not isinstance(metadata, dict):
-        raise MXNetManifestError(f"metadata: Invalid value: must be an object, is {metadata!r}")
-    return metadata

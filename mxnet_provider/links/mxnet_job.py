@@ -35,7 +35,10 @@ class MXNetJobLink(BaseOperatorLink):
     name = "MXJob"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
-        return job_url(_job_of(operator, ti_key)) or _page_of(operator, ti_key)
+        if url := job_url(_job_of(operator, ti_key)):
+            return url
+        page = _xcom(ti_key, "job_url") if airflow_versions.IS_AIRFLOW_2 else getattr(operator, "job_page", "")
+        return page if isinstance(page, str) and is_web_address(page) else ""
 
 
 class MXNetLogsLink(BaseOperatorLink):
@@ -54,12 +57,6 @@ def _job_of(operator: "BaseOperator", ti_key: Any) -> JobRef | None:
         return known
     name, namespace, uid = (_xcom(ti_key, f"job_{part}") for part in ("name", "namespace", "uid"))
     return JobRef(name=name, namespace=namespace, uid=uid or "") if name and namespace else None
-
-
-def _page_of(operator: "BaseOperator", ti_key: Any) -> str:
-    """Return the address that the job's status gave; empty for one that is not to be linked to."""
-    page = _xcom(ti_key, "job_url") if airflow_versions.IS_AIRFLOW_2 else getattr(operator, "job_page", "")
-    return page if isinstance(page, str) and is_web_address(page) else ""
 
 
 def _xcom(ti_key: Any, key: str) -> Any:

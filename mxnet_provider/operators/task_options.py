@@ -141,13 +141,12 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
         return Lease(seconds, action)
 
     def _delay_before_retry(self, context: "Context") -> float:
-        given = self.max_retry_delay
-        longest = timedelta(seconds=given) if isinstance(given, int | float) else given
+        longest = self.max_retry_delay
         return delay_before_retry(
             context["ti"].try_number,
             context["ti"].max_tries,
             self.retry_delay,
             factor=self.retry_exponential_backoff,
-            longest=longest,
+            longest=timedelta(seconds=longest) if isinstance(longest, int | float) else longest,
             instead=airflow_versions.delays_by_policy(self),
         )
