@@ -103,14 +103,23 @@ class CheckedJob:
             return
         self._sample(self.given(), arguments)
 
-    def whole(self) -> str | None:
-        """Return the manifest as YAML with Argo's tags in it, where an input has all of it; else None.
+    def text(self, *, may_suspend: bool) -> str:
+        """Return the whole manifest as YAML with Argo's tags in it.
 
         Raises:
-            ValueError: there is a spec beside it, or an input isn't declared.
+            ValueError, TypeError: what Argo or the API server would reject only once the workflow runs.
         """
-        if not isinstance(self.manifest, Value):
-            return None
+        if isinstance(self.manifest, Value):
+            return self._whole(self.manifest)
+        given = self.given()
+        if not may_suspend and given["spec"]["runPolicy"].get("suspend") is not None:
+            raise ValueError(
+                f"{self.template}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
+                " again, and would suspend the job anew, or resume it; an MXJobRunner doesn't"
+            )
+        return render(job_manifest(given, job_name(self.prefix)))
+
+    def _whole(self, manifest: Value) -> str:
         check_prefix(self.prefix)
         if self.spec is not None:
             raise ValueError(f"{self.template}: spec: an input has the whole manifest, which nothing is merged over")
@@ -118,11 +127,11 @@ class CheckedJob:
         if not isinstance(asked, Value):
             asked = word('"true"' if asked else '"false"')
         deadline = self._deadline()
-        values = [each for each in (self.manifest, asked, deadline) if isinstance(each, Value)]
+        values = [each for each in (manifest, asked, deadline) if isinstance(each, Value)]
         used = {name for each in values for name in each.parameters}
         if missing := sorted(used - set(parameters(self.inputs))):
             raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
-        return whole_job(self.manifest, prefix=self.prefix, deadline=deadline, asked=asked)
+        return whole_job(manifest, prefix=self.prefix, deadline=deadline, asked=asked)
 
     def _check_whole(self, manifest: Value, arguments: Mapping[str, str]) -> None:
         (name,) = manifest.parameters
@@ -155,9 +164,6 @@ class CheckedJob:
         others = {key: each for key, each in arguments.items() if key != name}
         checked = CheckedJob(self._step, manifest={**job, "metadata": taken}, prefix=prefix)
         checked._sample(checked.given(), others)
-
-    def text(self, given: Mapping[str, Any]) -> str:
-        return render(job_manifest(given, job_name(self.prefix)))
 
     def _deadline(self) -> int | Value:
         try:

@@ -90,9 +90,7 @@ class MXJobRunner(JobTemplate, Container):
         )
 
     def _manifest(self) -> str:
-        job = CheckedJob(self)
-        whole = job.whole()
-        return job.text(job.given()) if whole is None else whole
+        return CheckedJob(self).text(may_suspend=True)
 
     def _build_inputs(self) -> Inputs:
         """Return the template's inputs, and the manifest as a file."""

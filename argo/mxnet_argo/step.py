@@ -123,16 +123,7 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
 
     def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
-        job = CheckedJob(self)
-        if (whole := job.whole()) is not None:
-            return whole
-        given = job.given()
-        if given["spec"]["runPolicy"].get("suspend") is not None:
-            raise ValueError(
-                f"{self.name}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
-                " again, and would suspend the job anew, or resume it; an MXJobRunner doesn't"
-            )
-        return job.text(given)
+        return CheckedJob(self).text(may_suspend=False)
 
     def _refuse_what_breaks_the_step(self) -> None:
         refuse_placement(self)
