@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SOME_FAILED: Final = 1
 SOME_LEFT: Final = 3
+_COLUMNS: Final = ("namespace", "job", "state", "task", "action", "why")
 
 
 def cleanup_jobs(args: Namespace) -> None:
@@ -41,7 +42,9 @@ def cleanup_jobs(args: Namespace) -> None:
                 failed += done == "failed"
                 left += done == "delete"
                 if fate.what == "delete" or args.verbose:
-                    rows.append(_row(job, task, done, fate))
+                    namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+                    cells = (namespace, name, job_state(job), task, done, fate.why)
+                    rows.append(dict(zip(_COLUMNS, cells, strict=True)))
     except OF_THE_SERVER as e:
         raise SystemExit(f"The API server could not be asked: {api_errors.message(e)}") from e
     AirflowConsole().print_as(data=rows, output=args.output)
@@ -99,15 +102,3 @@ def _carry_out(hook: "MXNetJobHook", job: Mapping[str, Any], fate: Fate) -> str:
         hook.log.error("%s could not be deleted: %s", ref.title, api_errors.message(e))  # noqa: TRY400
         return "failed"
     return "deleted" if ended.done else "leave"
-
-
-def _row(job: Mapping[str, Any], task: str, done: str, fate: Fate) -> dict[str, str]:
-    metadata = job["metadata"]
-    return {
-        "namespace": metadata["namespace"],
-        "job": metadata["name"],
-        "state": job_state(job),
-        "task": task,
-        "action": done,
-        "why": fate.why,
-    }

@@ -12,8 +12,6 @@ from mxnet_provider.job.holder import Holds, holder_of, title_of
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
 
-SUSPENDED_BY_AIRFLOW: Final = names.SUSPENDED_BY_AIRFLOW_ANNOTATION
-
 
 def request(
     job: Mapping[str, Any] | None, uid: str, action: Action, holds: Holds, *, is_cleared: bool = False
@@ -56,7 +54,7 @@ def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
 
 def is_suspended_by_airflow(job: Mapping[str, Any]) -> bool:
     """Whether an earlier end of the task suspended the job, and nobody has resumed it."""
-    return is_suspended(job) and SUSPENDED_BY_AIRFLOW in (job["metadata"].get("annotations") or {})
+    return is_suspended(job) and names.SUSPENDED_BY_AIRFLOW_ANNOTATION in (job["metadata"].get("annotations") or {})
 
 
 def is_suspended(job: Mapping[str, Any]) -> bool:
@@ -71,7 +69,7 @@ def _suspension(job: Mapping[str, Any], *, suspend: bool) -> dict[str, Any]:
     return {
         "metadata": {
             "resourceVersion": job["metadata"]["resourceVersion"],
-            "annotations": {SUSPENDED_BY_AIRFLOW: "true" if suspend else None},
+            "annotations": {names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true" if suspend else None},
         },
         "spec": {"runPolicy": {"suspend": suspend}},
     }

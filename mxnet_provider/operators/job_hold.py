@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_operator.client.job_client import ATTEMPTS, Decide, Ending, JobRef
+from mxnet_operator.client.job_client import ATTEMPTS, Decide, JobRef
 from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError
@@ -93,30 +93,24 @@ class JobHold:
         decide = partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=is_cleared)
         self.log.info("%s is to be %s: %s.", ref.title, _DID[action].lower(), why)
         try:
-            ended = self._end(ref, decide)
+            self._end(ref, decide, f"{_DID[action]} {ref.title}: {why}.", f"{ref.title} is left alone")
         except OF_THE_SERVER as e:
             seconds = None if self.lease is None else self.lease.seconds
             told = kill.not_ended(ref.title, api_errors.message(e), seconds, ref.namespace)
             self.log.error("%s", told)  # noqa: TRY400
             return False
-        if ended.done:
-            self.log.info("%s %s: %s.", _DID[action], ref.title, why)
-        elif ended.why:
-            self.log.warning("%s is left alone: %s.", ref.title, ended.why)
         return True
 
-    def replace(self, job: Mapping[str, Any], ref: JobRef) -> None:
+    def replace(self, job: Mapping[str, Any]) -> None:
         """End what the task had before it was cleared, unless that has finished or is to be kept."""
-        found = holder.holder_of(job)
+        ref, found = JobRef.of(job), holder.holder_of(job)
         if holder.is_newer(found, self.token):
             raise MXNetJobError(f"{ref.title} is left alone: {holder.title_of(found)} waits for it now.")
         action: kill.Action = "keep" if self.ends.on_kill_action == "keep" else "delete"
         holds = holder.held_by_try(holder.try_of(found))
-        ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=True))
-        if ended.done:
-            self.log.info("Deleted %s, because the task was cleared.", ref.title)
-        elif ended.why:
-            self.log.warning("%s, which the task had before it was cleared, is left alone: %s.", ref.title, ended.why)
+        decide = partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=True)
+        left = f"{ref.title}, which the task had before it was cleared, is left alone"
+        self._end(ref, decide, f"Deleted {ref.title}, because the task was cleared.", left)
 
     def remove_old(self, job: Mapping[str, Any]) -> None:
         """Do as `remove` with the finished job of an earlier try that died before it could."""
@@ -126,19 +120,20 @@ class JobHold:
         """Delete a finished job if `on_finish_action` says so. A failure is logged: the job's result is not lost."""
         if state not in TERMINAL or self.ends.on_finish_action not in ("delete", f"delete_{state.lower()}"):
             return
+        decide = partial(kill.removal, uid=ref.uid, holds=holds or holder.held_by_try(self.token))
+        left = f"{ref.title}, which has finished, is not deleted"
         try:
-            holds = holds or holder.held_by_try(self.token)
-            ended = self._end(ref, partial(kill.removal, uid=ref.uid, holds=holds))
+            self._end(ref, decide, f"Deleted {ref.title}, which has finished.", left)
         except OF_THE_SERVER as e:
             self.log.warning("%s, which has finished, could not be deleted: %s", ref.title, api_errors.message(e))
-            return
-        if ended.done:
-            self.log.info("Deleted %s, which has finished.", ref.title)
-        elif ended.why:
-            self.log.info("%s, which has finished, is not deleted: %s.", ref.title, ended.why)
 
-    def _end(self, ref: JobRef, decide: Decide) -> Ending:
-        return self.hook.end_job(ref, decide, propagation_policy=self.ends.propagation_policy)
+    def _end(self, ref: JobRef, decide: Decide, done: str, left: str) -> None:
+        """End a job as `decide` says, and log that it is `done`, or why it was `left`."""
+        ended = self.hook.end_job(ref, decide, propagation_policy=self.ends.propagation_policy)
+        if ended.done:
+            self.log.info("%s", done)
+        elif ended.why:
+            self.log.warning("%s: %s.", left, ended.why)
 
 
 def task_state(ti: Any) -> tuple[str | None, str]:

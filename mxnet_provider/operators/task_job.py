@@ -206,7 +206,7 @@ class TaskJob:
                 self.hold.remove_old(found)
             return self._create_new(make, deadline)
         if decision == "replace" and found is not None:
-            self.hold.replace(found, JobRef.of(found))
+            self.hold.replace(found)
             return self._create_new(make, deadline)
         if record.generation != self._begins.generation:
             self.log.info(_GOES_ON, record.ref.title)
@@ -227,7 +227,7 @@ class TaskJob:
         jobs = self.hook.list_jobs(namespace, task_labels.selector(self._ti))
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=self.reuse_succeeded)
         for job in decided.replaced:
-            self.hold.replace(job, JobRef.of(job))
+            self.hold.replace(job)
         for job in decided.finished:
             self.hold.remove_old(job)
         found = decided.job
