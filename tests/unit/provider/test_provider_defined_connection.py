@@ -10,8 +10,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, ErrorResponse
+from kubernetes.client import Configuration
 
 from mxnet_provider.exceptions import AirflowUnreachableError
+from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
@@ -115,6 +117,25 @@ def test_an_empty_connection_is_one(answers: list[Any], extras: Any, conn_id: st
 def test_where_there_is_nobody_to_ask_airflow_is_believed(monkeypatch: pytest.MonkeyPatch, extras: Any) -> None:
     monkeypatch.delenv("AIRFLOW_CONN_KUBERNETES_DEFAULT", raising=False)
     assert extras(DEFAULT) == {}
+
+
+@pytest.mark.parametrize("hook", [MXNetJobHook, MXNetJobAsyncHook])
+def test_a_connection_is_looked_up_anew_once_its_credentials_are_rejected(
+    monkeypatch: pytest.MonkeyPatch, hook: type[Any]
+) -> None:
+    stored, read = iter("ab"), []
+
+    def load(extra: Any, **_: Any) -> Configuration:
+        read.append(extra)
+        return Configuration(host="http://127.0.0.1")
+
+    monkeypatch.setattr(kube_configuration, "load", load)
+    monkeypatch.setattr(hook, "get_connection", lambda *_: SimpleNamespace(extra_dejson={"namespace": next(stored)}))
+    made = hook(kubernetes_conn_id=NAMED)
+    client = made if isinstance(made, MXNetJobAsyncHook) else made.job_client()
+    for anew in (False, False, True):
+        asyncio.run(client._credentials(anew=anew))
+    assert [each["namespace"] for each in read] == ["a", "a", "b"]
 
 
 class Hook(contextlib.AbstractAsyncContextManager[str]):

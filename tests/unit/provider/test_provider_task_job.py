@@ -40,8 +40,9 @@ class Hook:
         self.did: list[str] = []
 
     def end_job(self, _ref: JobRef, decide: Any, **_options: Any) -> Any:
-        self.did.append(type(decide(running(BEFORE))).__name__)
-        return SimpleNamespace(done=True, why="")
+        asked = decide(running(BEFORE))
+        self.did.append(type(asked).__name__)
+        return SimpleNamespace(done=isinstance(asked, Deletion), why=getattr(asked, "why", ""))
 
     def set(self, _key: str, value: Any) -> None:
         self.did.append(f"remember {value['phase']}")
@@ -71,6 +72,14 @@ def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(acti
     hook = Hook()
     task(hook, EndOptions(on_kill_action=action)).hold.replace(running(BEFORE))
     assert hook.did == [asked]
+
+
+def test_a_job_that_another_try_holds_is_left_alone_and_the_log_says_whose_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    task(Hook(), EndOptions()).hold.kill(REF, "its task was ended by a user")
+    (said,) = (each.getMessage() for each in caplog.records if each.levelname == "WARNING")
+    assert said == f"{REF.title} is left alone: try 1 of its task waits for it now."
 
 
 def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
