@@ -72,13 +72,14 @@ class AsyncJobClient(JobClient):
 
     async def _configuration(self) -> client.Configuration:
         """Return the cluster's address and credentials."""
-        extra = await self._connection_extra()
+        hook, extra = self._hook, await self._connection_extra()
+        own = {"kube_config": getattr(hook, "config_dict", None), "disable_verify_ssl": hook.disable_verify_ssl}
         return await asyncio.to_thread(
             kube_configuration.load,
-            {**extra, "kube_config": self._hook.config_dict} if self._hook.config_dict else extra,
-            in_cluster=self._hook.in_cluster,
-            config_file=self._hook.config_file,
-            cluster_context=self._hook.cluster_context,
+            extra | {name: value for name, value in own.items() if value},
+            in_cluster=hook.in_cluster,
+            config_file=hook.config_file,
+            cluster_context=hook.cluster_context,
         )
 
     async def _connection_extra(self) -> dict[str, Any]:

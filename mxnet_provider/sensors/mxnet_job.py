@@ -89,7 +89,7 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
-        self.api_outage_tolerance = api_outage_tolerance
+        self.api_outage_tolerance: Any = api_outage_tolerance
         _ = self._outage_tolerance  # a mistake is raised where the DAG is parsed
         self.job_ref: JobRef | None = None
         self.job_page = ""
