@@ -10,6 +10,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import airflow
 from packaging.version import Version
 
+from mxnet_provider.job.task_state import ABSENT
+
 if TYPE_CHECKING:
     from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
 else:
@@ -25,13 +27,6 @@ else:
             class TaskDeferralTimeout(TaskDeferralError):  # noqa: N818 - Airflow 3's name
                 """Never raised: Airflow 2 has a text for it."""
 
-
-try:
-    from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction
-except ImportError:  # before 3.3
-    HAS_RETRY_POLICIES = False
-else:
-    HAS_RETRY_POLICIES = True
 
 try:
     from airflow.sdk.exceptions import AirflowRuntimeError
@@ -63,8 +58,11 @@ def delays_by_policy(task: Any) -> list[timedelta]:
 
     What a policy of an author's own makes of a failure can't be known before.
     """
-    policy = getattr(task, "retry_policy", None)
-    if not HAS_RETRY_POLICIES or not isinstance(policy, ExceptionRetryPolicy):
+    if (policy := getattr(task, "retry_policy", None)) is None:
+        return []
+    from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction  # noqa: PLC0415 - not before 3.3
+
+    if not isinstance(policy, ExceptionRetryPolicy):
         return []
     return [each.retry_delay for each in policy.rules if each.action is RetryAction.RETRY and each.retry_delay]
 
@@ -92,19 +90,19 @@ def show_rendered_fields(ti: Any, log: Any) -> None:
         log.warning("Airflow's page does not show the job as it was created: %s: %s", type(e).__name__, e)
 
 
-async def states_of(ti: Any) -> dict[str, Any]:
-    """Read the states of a task instance's run by task id, with `_<map index>` where it is mapped; {} for no such task.
+def state_of_task(ti: Any) -> str | None:
+    """Ask Airflow for the state of a task instance; ABSENT where it has none, or did not start this process."""
+    index = -1 if ti.map_index is None else ti.map_index
+    if not IS_AIRFLOW_2:
+        states = _run_states(ti, ti.task_id, index)
+        return _text(states.get(ti.task_id if index < 0 else f"{ti.task_id}_{index}", ABSENT))
+    from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415
+    from airflow.utils.session import create_session  # noqa: PLC0415
 
-    For a trigger, on the triggerer's event loop.
-    """
-    from asgiref.sync import sync_to_async  # noqa: PLC0415 - Airflow's own way off the loop: its answers come over it
-
-    return await sync_to_async(states_for_worker)(ti)
-
-
-def states_for_worker(ti: Any) -> dict[str, Any]:
-    """Read the same as `states_of`, for a worker; {} in a process that no Airflow started, such as a test's."""
-    return _from_database(ti) if IS_AIRFLOW_2 else _from_supervisor(ti)
+    key = {"dag_id": ti.dag_id, "run_id": ti.run_id, "task_id": ti.task_id, "map_index": index}
+    with create_session() as session:
+        found: Any = session.query(TaskInstance.state).filter_by(**key).one_or_none()
+    return ABSENT if found is None else _text(found.state)
 
 
 def states_in_run(ti: Any, task_id: str) -> list[str | None]:
@@ -131,19 +129,5 @@ def _run_states(ti: Any, task_id: str, index: int | None) -> dict[str, Any]:
     return found.get(ti.run_id) or {}
 
 
-def _from_supervisor(ti: Any) -> dict[str, Any]:
-    index = -1 if ti.map_index is None else ti.map_index
-    return _run_states(ti, ti.task_id, index)
-
-
-def _from_database(ti: Any) -> dict[str, Any]:
-    from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415
-    from airflow.utils.session import create_session  # noqa: PLC0415
-
-    index = -1 if ti.map_index is None else ti.map_index
-    key = {"dag_id": ti.dag_id, "run_id": ti.run_id, "task_id": ti.task_id, "map_index": index}
-    with create_session() as session:
-        found: Any = session.query(TaskInstance.state).filter_by(**key).one_or_none()
-    if found is None:
-        return {}
-    return {ti.task_id if index < 0 else f"{ti.task_id}_{index}": found.state}
+def _text(state: Any) -> str | None:
+    return None if state is None else str(getattr(state, "value", state))

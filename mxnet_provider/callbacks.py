@@ -46,11 +46,7 @@ class MXNetJobCallback:
 
 
 def callbacks_of(given: Any) -> tuple[type[MXNetJobCallback], ...]:
-    """Return the callbacks as a tuple of classes.
-
-    Raises:
-        TypeError: one is none.
-    """
+    """Return the callbacks as a tuple of classes; raise TypeError where one is none."""
     several = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
     for each in several:
         if not (isinstance(each, type) and issubclass(each, MXNetJobCallback)):

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
@@ -14,29 +13,14 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterConnection:
-    """Arguments of both hooks, which say where the API server is and as whom it is asked."""
+_ARGUMENTS: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
 
-    kubernetes_conn_id: str | None = DEFAULT_CONNECTION
-    """Connection of type `kubernetes`."""
-    in_cluster: bool | None = None
-    """Whether to use the service account of the pod that Airflow runs in."""
-    config_file: str | None = None
-    """Path of a kubeconfig, in place of the connection's."""
-    cluster_context: str | None = None
-    """A context of the kubeconfig."""
 
-    @classmethod
-    def of(cls, owner: object) -> Self:
-        """Return the connection of an operator, sensor or trigger, which has each argument as an attribute."""
-        given = {each.name: getattr(owner, each.name) for each in fields(cls)}
-        file = given["config_file"]
-        return cls(**{**given, "config_file": None if file is None else os.fspath(file)})
-
-    def arguments(self) -> dict[str, Any]:
-        """Return what the hooks and triggers take."""
-        return asdict(self)
+def connection_of(owner: object) -> dict[str, Any]:
+    """Return the arguments of both hooks, which an operator, sensor or trigger has as attributes."""
+    given = {name: getattr(owner, name) for name in _ARGUMENTS}
+    file = given["config_file"]
+    return {**given, "config_file": None if file is None else os.fspath(file)}
 
 
 class ClusterAccessMixin(BaseOperator):
@@ -68,14 +52,8 @@ class ClusterAccessMixin(BaseOperator):
         self.config_file = config_file
         self.cluster_context = cluster_context
 
-    @property
-    def connection(self) -> ClusterConnection:
-        """The connection to the cluster that the job runs in."""
-        return ClusterConnection.of(self)
-
     @cached_property
     def hook(self) -> "MXNetJobHook":
-        """The hook for the cluster that the job runs in."""
         from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
 
-        return MXNetJobHook(**self.connection.arguments())
+        return MXNetJobHook(**connection_of(self))

@@ -42,6 +42,10 @@ class MXNetSweepError(AirflowFailException):
     """No trial of a sweep reported the number that they are compared by; another try would read the same results."""
 
 
+class AirflowUnreachableError(ConnectionError):
+    """Airflow did not say whether there is such a connection: as transient as an outage of the API server."""
+
+
 def failure(answer: ApiError, title: str) -> Exception:
     """Make the error of a task in the server's words: for good if the server would reject another try, too."""
     said = f"The API server rejected {title}: {answer.message}"

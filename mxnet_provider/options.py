@@ -40,14 +40,9 @@ class WaitOptions:
     api_outage_tolerance: float = 600.0
 
     def __post_init__(self) -> None:
-        _normalise(self, in_seconds, "poll_interval", "api_outage_tolerance")
-        _normalise(self, limit_in_seconds, "startup_timeout")
-        interval = self.poll_interval
-        _require("poll_interval", interval, interval is not None and interval > 0, "a number above 0")
-        timeout = self.startup_timeout
-        _require("startup_timeout", timeout, timeout is None or timeout > 0, "a number above 0, or None")
-        tolerance = self.api_outage_tolerance
-        _require("api_outage_tolerance", tolerance, tolerance is not None and tolerance >= 0, "0 or more")
+        _check(self, "poll_interval", in_seconds, lambda it: it is not None and it > 0, "a number above 0")
+        _check(self, "startup_timeout", limit_in_seconds, lambda it: it is None or it > 0, "a number above 0, or None")
+        _check(self, "api_outage_tolerance", in_seconds, lambda it: it is not None and it >= 0, "0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,27 +72,19 @@ class EndOptions:
     lease: float | None = DEFAULT_LEASE
 
     def __post_init__(self) -> None:
-        _normalise(self, in_seconds, "lease")
-        _normalise(self, whole_seconds, "termination_grace_period")
         _require_one_of("on_finish_action", self.on_finish_action, ("keep", "delete", "delete_succeeded"))
         _require_one_of("on_kill_action", self.on_kill_action, kill.ACTIONS)
         _require_one_of("propagation_policy", self.propagation_policy, ("Foreground", "Background"))
-        _require("lease", self.lease, self.lease is None or self.lease >= 1, "None, or a number of seconds from 1 on")
-        grace = self.termination_grace_period
-        _require("termination_grace_period", grace, grace is None or grace >= 0, "0 or more, or None")
+        _check(self, "lease", in_seconds, lambda it: it is None or it >= 1, "None, or a number of seconds from 1 on")
+        _check(self, "termination_grace_period", whole_seconds, lambda it: it is None or it >= 0, "0 or more, or None")
 
 
 def from_attributes(kind: type[T], owner: object, **instead: Any) -> T:
-    """Return options of this kind from the attributes of the same names."""
     return kind(**{each.name: getattr(owner, each.name) for each in fields(kind)} | instead)  # type: ignore[arg-type]
 
 
 def in_seconds(name: str, value: Any) -> Any:
-    """Return the seconds of a finite number or of a timedelta; None stays None.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """Return the seconds of a finite number or of a timedelta; None stays None. Else ValueError."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -115,26 +102,22 @@ def limit_in_seconds(name: str, value: Any) -> Any:
 
 
 def whole_seconds(name: str, value: Any) -> Any:
-    """Convert to seconds as `in_seconds` does, rounded up."""
     seconds = in_seconds(name, value)
     return None if seconds is None else math.ceil(seconds)
 
 
-def require_result_from(value: Any) -> None:
-    """Reject a source of results that there is not.
+def is_given(name: Any) -> bool:
+    """Whether a name or uid says something: a template that found nothing renders as "None"."""
+    return name not in (None, "", "None")
 
-    Raises:
-        ValueError: with the one there is.
-    """
+
+def require_result_from(value: Any) -> None:
+    """Raise ValueError for a source of results that there is not."""
     _require("result_from", value, value in (None, "termination_message"), "'termination_message' or None")
 
 
 def exit_codes(value: Any) -> frozenset[int]:
-    """Return the exit codes of `skip_on_exit_code`: none, one or several.
-
-    Raises:
-        ValueError: one isn't a number from 1 to 255.
-    """
+    """Return the exit codes of `skip_on_exit_code`: none, one or several, from 1 to 255. Else ValueError."""
     codes = () if value is None else value if isinstance(value, list | tuple | set | frozenset) else (value,)
     is_right = all(isinstance(code, int) and not isinstance(code, bool) and 0 < code < 256 for code in codes)
     _require("skip_on_exit_code", value, is_right, "an exit code from 1 to 255, or a list of them, as in [99]")
@@ -142,27 +125,22 @@ def exit_codes(value: Any) -> frozenset[int]:
 
 
 def require_states(name: str, states: Any) -> None:
-    """Reject what no job is ever in: who waits for it waits for ever.
-
-    Raises:
-        ValueError: it is no list of states; with the one that was probably meant.
-    """
+    """Raise ValueError for what no job is ever in, with the state that was meant: who waits for it waits for ever."""
     _require(name, states, not isinstance(states, str), f"a list, such as ['{STATES[-2]}']")
     for problem in unknown_names(states, STATES, name):
         raise ValueError(problem.message)
 
 
-def _normalise(options: Any, convert: Callable[[str, Any], Any], *fields: str) -> None:
-    for field in fields:
-        object.__setattr__(options, field, convert(field, getattr(options, field)))
+def _check(
+    options: Any, name: str, convert: Callable[[str, Any], Any], holds: Callable[[Any], bool], wanted: str
+) -> None:
+    value = convert(name, getattr(options, name))
+    object.__setattr__(options, name, value)
+    _require(name, value, holds(value), wanted)
 
 
 def _replica(given: Any) -> str:
-    """Return a replica's short name as its pod has it, of one in whatever case and with whatever zeros.
-
-    Raises:
-        ValueError: no job has it; with the one that was probably meant.
-    """
+    """Return a replica's short name as its pod has it, of one in whatever case and with whatever zeros."""
     kind, _, index = str(given).lower().rpartition("-")
     number = int(index) if index.isdecimal() else 0
     known = [f"{each.lower()}-{number}" for each in names.REPLICA_TYPES]

@@ -9,18 +9,19 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mxnet_operator.api.conditions import CREATED, job_state
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.pod_log import PodFollower, PodLog
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.long_result import is_part
 from mxnet_operator.readers.pods import has_log, label_of
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
 from mxnet_provider.stalled_gang import StalledGang
 
@@ -42,6 +43,7 @@ _MOST_FOLLOWED: Final = 50
 _SETTLE_SECONDS: Final = 10.0
 _SHOWN_LINE: Final = 50
 """What showing a line costs, where reading one costs 1: Airflow's own logging takes milliseconds."""
+_NOT_FOUND: Final = 404
 _TURN: Final = 1000
 """After work of so much cost the event loop has its turn: hundreds of jobs share it."""
 
@@ -50,56 +52,41 @@ _followed: Final[set[asyncio.Task[None]]] = set()
 """Followings that are under way in this process."""
 
 
+@dataclass
 class ReplicaLogs:
-    """Shows what is new in the logs of the chosen replicas.
+    """Shows what is new in the logs of the chosen replicas of a job, by an entered client.
 
     Leaving the context ends the following. Nothing that goes wrong with a log is more than a warning.
-
-    Args:
-        client: Of the job's cluster, entered.
-        ref: The job.
-        chosen: The replicas, such as `worker-0`.
-        log: Where the lines go.
-        take_figures: Called with each line of the first one.
-        follows: Whether lines are shown as they are written, in tasks of their own, or when `poll` is called.
-        cursors: Where an earlier reading has got to.
-        shown_until: Lines written before this moment (seconds since the epoch) are in the task's log already: of
-            them only the figures are taken.
-        clock: Seconds, for how many lines are shown in them.
     """
 
-    def __init__(
-        self,
-        client: "AsyncJobClient",
-        ref: JobRef,
-        chosen: Sequence[str],
-        log: "Logger",
-        take_figures: Callable[[str], object],
-        *,
-        follows: bool = False,
-        cursors: Mapping[str, Sequence[Any]] = MappingProxyType({}),
-        shown_until: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    client: "AsyncJobClient"
+    ref: JobRef
+    chosen: Sequence[str]
+    """The replicas, such as `worker-0`."""
+    log: "Logger"
+    take_figures: Callable[[str], object]
+    """Called with each line of the first one."""
+    _: KW_ONLY
+    follows: bool = False
+    """Whether lines are shown as they are written, in tasks of their own, or when `poll` is called."""
+    cursors: InitVar[Mapping[str, Sequence[Any]] | None] = None
+    """Where an earlier reading has got to."""
+    shown_until: float = 0.0
+    """Seconds since the epoch: of lines written before, only figures are taken, since they are in the task's log."""
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self, cursors: Mapping[str, Sequence[Any]] | None) -> None:
         self.complete: set[str] = set()
-        self._take_figures = take_figures
-        self._client = client
-        self._ref = ref
-        self._chosen = tuple(chosen)
-        self._log = log
-        self._follows = follows
-        self._loses_pods = False
-        self._cursors = {label: LogCursor(cursors.get(label)) for label in self._chosen}
-        self._shown_until = shown_until
+        """Replicas whose whole log was shown."""
+        self._cursors = {label: LogCursor((cursors or {}).get(label)) for label in self.chosen}
         self._pods: dict[str, replicas.Pod] = {}
         self._followers: dict[str, PodFollower] = {}
         self._cut_short: set[str] = set()
-        self._restarts: int | None = None
-        self._warned = False
-        self._clock = clock
         self._budgets: dict[str, LogBudget] = {}
+        self._stalled = StalledGang(self.client, self.log, self.clock)
+        self._restarts: int | None = None
+        self._loses_pods = self._warned = False
         self._work = 0
-        self._stalled = StalledGang(client, ref, log, clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -108,13 +95,12 @@ class ReplicaLogs:
         for follower in self._followers.values():
             await follower.cancel()
 
-    def cursors(self) -> dict[str, list[Any]]:
-        """Positions up to which the logs have been read."""
+    def positions(self) -> dict[str, list[Any]]:
         return {label: cursor.state() for label, cursor in self._cursors.items() if cursor.since}
 
     async def poll(self, job: Mapping[str, Any]) -> None:
         """Show what has been written since the last poll."""
-        if not self._chosen or job_state(job) in ("", CREATED):
+        if not self.chosen or job_state(job) in ("", CREATED):
             return
         run_policy = (job.get("spec") or {}).get("runPolicy") or {}
         self._loses_pods = run_policy.get("cleanPodPolicy") == "All"
@@ -122,16 +108,18 @@ class ReplicaLogs:
             await self._find_pods(job)
             each = (self._poll_one(label, pod) for label, pod in self._pods.items())
             for failure in await asyncio.gather(*each, return_exceptions=True):
-                if isinstance(failure, Exception):
+                if isinstance(failure, ApiError) and failure.code == _NOT_FOUND:
+                    self._restarts = None  # a restart has deleted the pod: they are listed anew
+                elif isinstance(failure, Exception):
                     self._warn(failure)
-            await self._stalled.poll()
+            await self._stalled.poll(dict(job))
         except Exception as e:
             self._warn(e)
 
     async def _poll_one(self, label: str, pod: replicas.Pod) -> None:
         """Look at one log. One that takes its time is read on at the next poll: it holds up no lease of the job."""
         has_room = self._loses_pods and len(_followed) < _MOST_FOLLOWED
-        if self._follows or label in self._followers or has_room:
+        if self.follows or label in self._followers or has_room:
             await self._follow(label, pod)
             return
         async with asyncio.timeout(_POLL_SECONDS):
@@ -154,12 +142,12 @@ class ReplicaLogs:
                 self.complete.add(label)
             except Exception as e:
                 why = "that took too long" if isinstance(e, TimeoutError) else message(e)
-                self._log.warning(
+                self.log.warning(
                     "[%s] The log was not read whole (%s), and figures from its middle may be missing. All of it, "
                     "while the pod is there: kubectl logs -n %s %s",
                     label,
                     why,
-                    self._ref.namespace,
+                    self.ref.namespace,
                     name,
                 )
                 with contextlib.suppress(Exception):
@@ -183,7 +171,7 @@ class ReplicaLogs:
         def ended(task: asyncio.Task[None]) -> None:
             _followed.discard(task)
             if not task.cancelled() and (e := task.exception()) is not None:
-                self._log.warning("[%s] gave up reading the log: %s", label, message(e))
+                self.log.warning("[%s] gave up reading the log: %s", label, message(e))
 
         self._followers[label] = follower = PodFollower(self._log_of(label, name, uid), take)
         _followed.add(follower.task)
@@ -201,21 +189,21 @@ class ReplicaLogs:
     def _log_of(self, label: str, name: str, uid: str = "") -> PodLog:
         """Return a pod's log from where the cursor is. It goes on through any outage: the wait for the job decides."""
         return PodLog(
-            self._client.api,
-            self._ref.namespace,
+            self.client.api,
+            self.ref.namespace,
             name,
             uid,
             cursor=self._cursors[label],
             outage=Outage(math.inf),
-            on_trouble=lambda why: self._log.warning("[%s] %s", label, why),
+            on_trouble=lambda why: self.log.warning("[%s] %s", label, why),
         )
 
     async def _find_pods(self, job: Mapping[str, Any]) -> None:
         """List the pods only when they may be others than at the last poll: it is the dearest of the requests."""
         restarts = (job.get("status") or {}).get("restarts") or 0
-        if restarts == self._restarts and len(self._pods) == len(self._chosen):
+        if restarts == self._restarts and len(self._pods) == len(self.chosen):
             return
-        pods = await self._client.replica_pods(self._ref)
+        pods = await self.client.replica_pods(self.ref)
         self._restarts = restarts
         self._pods = {
             label: pod for pod in pods for label in [label_of(pod)] if label in self._cursors and has_log(pod)
@@ -237,10 +225,10 @@ class ReplicaLogs:
     async def _show(self, label: str, pod: str, text: str) -> None:
         """Take a line's figures, and show it if the task's log has room for it."""
         if not is_part(text):
-            if label == self._chosen[0]:
-                self._take_figures(text)
+            if label == self.chosen[0]:
+                self.take_figures(text)
                 self._stalled.read(text)
-            if not self._shown_until or self._cursors[label].moment >= self._shown_until:
+            if not self.shown_until or self._cursors[label].moment >= self.shown_until:
                 await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
         await self._give_way(1 + len(text) // 1024)
 
@@ -248,11 +236,11 @@ class ReplicaLogs:
         left = iter(lines)
         try:
             for line in left:
-                self._log.info("%s", line)
+                self.log.info("%s", line)
                 await self._give_way(_SHOWN_LINE)
         except asyncio.CancelledError:  # of a follower: the cursor is behind these lines
             for line in left:
-                self._log.info("%s", line)
+                self.log.info("%s", line)
             raise
 
     async def _give_way(self, cost: int) -> None:
@@ -264,12 +252,12 @@ class ReplicaLogs:
 
     def _budget(self, label: str, pod: str) -> LogBudget:
         if label not in self._budgets:
-            at_once, per_second = _ALLOWANCE[self._follows]
-            said = notice(label, pod, self._ref.namespace)
-            self._budgets[label] = LogBudget(at_once=at_once, per_second=per_second, notice=said, clock=self._clock)
+            at_once, per_second = _ALLOWANCE[self.follows]
+            said = notice(label, pod, self.ref.namespace)
+            self._budgets[label] = LogBudget(at_once=at_once, per_second=per_second, notice=said, clock=self.clock)
         return self._budgets[label]
 
     def _warn(self, e: Exception) -> None:
         if not self._warned:
             self._warned = True
-            self._log.warning("Could not read the replicas' logs; will try again: %s", message(e))
+            self.log.warning("Could not read the replicas' logs; will try again: %s", message(e))

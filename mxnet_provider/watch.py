@@ -8,29 +8,28 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.long_result import reference
 from mxnet_provider.exceptions import MXNetJobUnreachableError
-from mxnet_provider.hooks.api_errors import OF_THE_SERVER, is_transient, message
+from mxnet_provider.hooks.api_errors import is_transient, message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.event import Completion, Event, completion_of
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, LeaseRenewer, title_of
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
-from mxnet_provider.job.polling import retries_of_polls, through_outage, until_next_poll
-from mxnet_provider.job.sensor_state import SensorEvent
+from mxnet_provider.job.polling import retries_of_polls, until_next_poll
 from mxnet_provider.job.state_log import StateLog
-from mxnet_provider.options import WaitOptions
 from mxnet_provider.replica_logs import ReplicaLogs
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
 
     from mxnet_provider.hooks.job_client import AsyncJobClient
+    from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 _STOP_LOOKS: Final = 0.2
 """Seconds between two looks of a worker's main thread at whether its task was killed."""
@@ -39,55 +38,27 @@ _JOIN_SECONDS: Final = 2.0
 T = TypeVar("T")
 
 
+@dataclass
 class JobWatch:
-    """One wait for a job.
+    """One wait for a job, on an entered client."""
 
-    Args:
-        client: Of the job's cluster, entered.
-        ref: The job: the one with this uid is waited for.
-        waiting: How often it is polled, and for how long it and the API server may be away.
-        logs: Of its replicas.
-        log: The task's.
-        metrics: Figures of the training, of the job's status and of its log.
-        renewer: What holds the job, and renews its lease; None for nothing.
-        lease: Seconds of the lease; None for none.
-        deadline: Until when the job may take, in seconds since the epoch.
-        reattached_at: When this try found the job of an earlier one, in seconds since the epoch.
-        result_of: The replica whose termination message is the result; None for none.
-        observe: Called with the job after each poll.
-    """
+    client: "AsyncJobClient"
+    wait: "MXNetJobTrigger"
+    """The job, and how long it is waited for: a trigger says it, in a worker as well."""
+    logs: ReplicaLogs
+    log: "Logger"
+    metrics: Metrics
+    renewer: LeaseRenewer | None
+    """Holds the job, and renews its lease; None for nothing."""
+    observe: Callable[[Mapping[str, Any]], None]
+    """Called with the job after each poll."""
 
-    def __init__(
-        self,
-        client: "AsyncJobClient",
-        ref: JobRef,
-        waiting: WaitOptions,
-        logs: ReplicaLogs,
-        log: "Logger",
-        *,
-        metrics: Metrics,
-        renewer: LeaseRenewer | None = None,
-        lease: float | None = None,
-        deadline: float | None = None,
-        reattached_at: float | None = None,
-        result_of: str | None = None,
-        observe: Callable[[Mapping[str, Any]], None] = lambda _job: None,
-    ) -> None:
+    def __post_init__(self) -> None:
+        self.ref = self.wait.ref
         self._gave_up_on: Exception | None = None
-        self._client = client
-        self._ref = ref
-        self._waiting = waiting
-        self._logs = logs
-        self._log = log
-        self._metrics = metrics
-        self._renewer = renewer
-        self._deadline = deadline
-        self._reattached_at = reattached_at
-        self._result_of = result_of
-        self._observe = observe
-        self._states = StateLog(ref)
+        self._states = StateLog(self.ref)
         self._retries = retries_of_polls(
-            waiting.poll_interval, waiting.api_outage_tolerance, warn=log.warning, lease=lease
+            self.wait.poll_interval, self.wait.api_outage_tolerance, warn=self.log.warning, lease=self.wait.lease
         )
 
     async def run_or_raise(self) -> Event:
@@ -106,33 +77,33 @@ class JobWatch:
 
     async def run(self) -> Event:
         """Wait until the job need not be waited for any more, its states and its log appearing in the task's log."""
-        async with self._logs:
+        async with self.logs:
             while True:
                 try:
-                    job, found, pods = await through_outage(self._retries, self._look)
+                    job, found, pods = await self._retries.until_answered(self._look)
                 except OF_THE_SERVER as e:
                     self._gave_up_on = e
                     return self._event(self._unreachable(e), None, [])
-                if job is not None and job["metadata"]["uid"] == self._ref.uid:
-                    self._states.report(job, self._log)
-                    self._observe(job)
-                    self._metrics.status(job)
+                if job is not None and job["metadata"]["uid"] == self.ref.uid:
+                    self._states.report(job, self.log)
+                    self.observe(job)
+                    self.metrics.status(job)
                     is_over = found is not None and found.is_over
-                    await (self._logs.drain(pods) if is_over else self._logs.poll(job))
+                    await (self.logs.drain(pods) if is_over else self.logs.poll(job))
                 if found is not None:
                     return self._event(found, job, pods)
-                await asyncio.sleep(until_next_poll(job, self._waiting.poll_interval))
+                await asyncio.sleep(until_next_poll(job, self.wait.poll_interval))
 
     async def _look(self) -> tuple[dict[str, Any] | None, Completion | None, list[dict[str, Any]]]:
         """Read the job, hold it, and return it; with its pods and its whole result where it is over."""
-        job = await self._client.get_job(self._ref)
+        job = await self.client.get_job(self.ref)
         found = completion_of(
             job,
-            self._ref.uid,
+            self.ref.uid,
             now=time.time(),
-            deadline=self._deadline,
-            startup_timeout=self._waiting.startup_timeout,
-            reattached_at=self._reattached_at,
+            deadline=self.wait.deadline,
+            startup_timeout=self.wait.startup_timeout,
+            reattached_at=self.wait.reattached_at,
         )
         if job is not None and found is None:
             await self._renew(job)
@@ -142,16 +113,16 @@ class JobWatch:
         return await self._with_whole_result(job, pods), found, pods
 
     async def _with_whole_result(self, job: dict[str, Any], pods: Sequence[replicas.Pod]) -> dict[str, Any]:
-        if self._result_of is None:
+        if self.wait.result_of is None:
             return job
-        text = (job.get("status") or {}).get("result") or replicas.result_text(pods, self._result_of)
+        text = (job.get("status") or {}).get("result") or replicas.result_text(pods, self.wait.result_of)
         if (wanted := reference(text)) is None:
             return job
 
         def warn(why: str) -> None:
-            self._log.warning("%s The task returns none.", why)
+            self.log.warning("%s The task returns none.", why)
 
-        return await with_whole_result(self._client.api, job, wanted, replica=self._result_of, on_loss=warn)
+        return await with_whole_result(self.client.api, job, wanted, replica=self.wait.result_of, on_loss=warn)
 
     def _unreachable(self, e: Exception) -> Completion:
         if not is_transient(e):
@@ -161,66 +132,43 @@ class JobWatch:
 
     async def _renew(self, job: Mapping[str, Any]) -> None:
         """Hold the job as it was just read, and renew its lease where it is time to."""
-        if self._renewer is None:
+        if self.renewer is None:
             return
-        lost_before, patch = self._renewer.lost_to, self._renewer.due(job)
-        if self._renewer.lost_to and not lost_before:
-            self._log.warning(LOST, self._ref.title, title_of(self._renewer.lost_to))
+        lost_before, patch = self.renewer.lost_to, self.renewer.due(job)
+        if self.renewer.lost_to and not lost_before:
+            self.log.warning(LOST, self.ref.title, title_of(self.renewer.lost_to))
         if patch is None:
             return
         try:
-            if await self._client.patch_job(self._ref, patch):
-                self._renewer.written()
+            if await self.client.patch_job(self.ref, patch):
+                self.renewer.written()
         except ApiError as e:
             if e.is_transient:
                 raise
-            self._renewer.give_up()
-            self._log.error(NOT_RENEWED, self._ref.title, message(e))
+            self.renewer.give_up()
+            self.log.error(NOT_RENEWED, self.ref.title, message(e))  # noqa: TRY400
 
     async def _pods(self) -> list[dict[str, Any]]:
         try:
-            return await self._client.replica_pods(self._ref)
+            return await self.client.replica_pods(self.ref)
         except ApiError as e:
             if e.is_transient:
                 raise
-            self._log.warning("Could not read the job's pods, nor how each ended: %s", message(e))
+            self.log.warning("Could not read the job's pods, nor how each ended: %s", message(e))
             return []
 
     def _event(self, found: Completion, job: Mapping[str, Any] | None, pods: Sequence[replicas.Pod]) -> Event:
         return Event.of(
             found,
-            self._ref,
+            self.ref,
             job,
             pods,
-            result_of=self._result_of,
-            logs_shown=sorted(self._logs.complete),
-            log_cursors=self._logs.cursors(),
+            result_of=self.wait.result_of,
+            logs_shown=sorted(self.logs.complete),
+            log_cursors=self.logs.positions(),
             outage_s=round(self._retries.outage.longest, 1),
-            metrics=self._metrics.history(),
+            metrics=self.metrics.history(),
         )
-
-
-async def until_settled(
-    client: "AsyncJobClient",
-    ref: JobRef,
-    log: "Logger",
-    settle: Callable[[Mapping[str, Any] | None], SensorEvent | None],
-    *,
-    poll_interval: float,
-    api_outage_tolerance: float,
-) -> SensorEvent:
-    """Wait until `settle` has decided on the job that has the name, or the API server is away for too long."""
-    states, retries = StateLog(ref), retries_of_polls(poll_interval, api_outage_tolerance, warn=log.warning)
-    while True:
-        try:
-            job = await through_outage(retries, partial(client.get_job, ref))
-        except OF_THE_SERVER as e:
-            return SensorEvent(status="error" if is_transient(e) else "refused", message=message(e))
-        if (decision := settle(job)) is not None:
-            return decision
-        if job is not None:
-            states.report(job, log)
-        await asyncio.sleep(until_next_poll(job, poll_interval))
 
 
 class StoppedError(Exception):

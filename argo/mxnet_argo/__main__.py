@@ -42,7 +42,6 @@ def _argocd(health: Path) -> str:
 
 
 def main() -> None:
-    """Write them all."""
     if len(sys.argv) != 2:
         sys.exit("usage: python -m mxnet_argo FOLDER, which is `argo` in a checkout")
     for path, text in files(Path(sys.argv[1])).items():

@@ -211,21 +211,6 @@ def _described(parameter: str) -> str:
     return f"{parameter} {{{{=sprig.trunc({_SHOWN_BYTES}, workflow.parameters{reference})}}}}"
 
 
-def mxjob_train() -> WorkflowTemplate:
-    """One training."""
-    return _workflow("mxjob-train", train())
-
-
-def mxjob_runner() -> WorkflowTemplate:
-    """One training, with its log in the step's, which ends with a workflow that is terminated."""
-    return _workflow("mxjob-runner", run())
-
-
-def mxjob_manifest() -> WorkflowTemplate:
-    """One job, of either mode, whose manifest is a parameter."""
-    return _workflow("mxjob-manifest", manifest())
-
-
 def mxjob_sweep() -> WorkflowTemplate:
     """Build a training for each trial, whose settings are JSON in the variable TRIAL; the best by a number wins."""
     step = train(variable=Parameter(name="trial", description="the trial's settings"))
@@ -241,9 +226,9 @@ def mxjob_tune_then_train() -> WorkflowTemplate:
 
 
 CATALOG: Final[dict[str, Callable[[], WorkflowTemplate]]] = {
-    "mxjob-train": mxjob_train,
-    "mxjob-runner": mxjob_runner,
-    "mxjob-manifest": mxjob_manifest,
+    "mxjob-train": lambda: _workflow("mxjob-train", train()),
+    "mxjob-runner": lambda: _workflow("mxjob-runner", run()),
+    "mxjob-manifest": lambda: _workflow("mxjob-manifest", manifest()),
     "mxjob-sweep": mxjob_sweep,
     "mxjob-tune-then-train": mxjob_tune_then_train,
 }

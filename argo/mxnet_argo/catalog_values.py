@@ -11,12 +11,10 @@ from mxnet_argo.values import INTEGER, LIST, MAPPING, Rule, Value, reference, va
 
 
 def listed(parameter: str) -> Value:
-    """Return an input parameter that is a JSON list."""
     return value_of(parameter, LIST)
 
 
 def mapped(parameter: str) -> Value:
-    """Return an input parameter that is a JSON mapping."""
     return value_of(parameter, MAPPING)
 
 

@@ -62,7 +62,6 @@ class CheckedJob:
     """Job of an `MXJobStep` or `MXJobRunner`, as far as the template knows it; another manifest may take its place."""
 
     def __init__(self, step: Any, *, manifest: Mapping[str, Any] | None = None, prefix: str | None = None) -> None:
-        """Read the template's fields."""
         self.template: str = step.name or ""
         self.spec: MXJobSpec | None = step.spec
         self.manifest: Any = step.manifest if manifest is None else manifest
@@ -105,14 +104,23 @@ class CheckedJob:
             return
         self._sample(self.given(), arguments)
 
-    def whole(self) -> str | None:
-        """Return the manifest as YAML with Argo's tags in it, where an input has all of it; else None.
+    def text(self, *, may_suspend: bool) -> str:
+        """Return the whole manifest as YAML with Argo's tags in it.
 
         Raises:
-            ValueError: there is a spec beside it, or an input isn't declared.
+            ValueError, TypeError: what Argo or the API server would reject only once the workflow runs.
         """
-        if not isinstance(self.manifest, Value):
-            return None
+        if isinstance(self.manifest, Value):
+            return self._whole(self.manifest)
+        given = self.given()
+        if not may_suspend and given["spec"]["runPolicy"].get("suspend") is not None:
+            raise ValueError(
+                f"{self.template}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
+                " again, and would suspend the job anew, or resume it; an MXJobRunner doesn't"
+            )
+        return render(job_manifest(given, job_name(self.prefix)))
+
+    def _whole(self, manifest: Value) -> str:
         check_prefix(self.prefix)
         if self.spec is not None:
             raise ValueError(f"{self.template}: spec: an input has the whole manifest, which nothing is merged over")
@@ -120,11 +128,11 @@ class CheckedJob:
         if not isinstance(asked, Value):
             asked = word('"true"' if asked else '"false"')
         deadline = self._deadline()
-        values = [each for each in (self.manifest, asked, deadline) if isinstance(each, Value)]
+        values = [each for each in (manifest, asked, deadline) if isinstance(each, Value)]
         used = {name for each in values for name in each.parameters}
         if missing := sorted(used - set(parameters(self.inputs))):
             raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
-        return whole_job(self.manifest, prefix=self.prefix, deadline=deadline, asked=asked)
+        return whole_job(manifest, prefix=self.prefix, deadline=deadline, asked=asked)
 
     def _check_whole(self, manifest: Value, arguments: Mapping[str, str]) -> None:
         (name,) = manifest.parameters
@@ -157,10 +165,6 @@ class CheckedJob:
         others = {key: each for key, each in arguments.items() if key != name}
         checked = CheckedJob(self._step, manifest={**job, "metadata": taken}, prefix=prefix)
         checked._sample(checked.given(), others)
-
-    def text(self, given: Mapping[str, Any]) -> str:
-        """Return the whole manifest as YAML with Argo's tags in it."""
-        return render(job_manifest(given, job_name(self.prefix)))
 
     def _deadline(self) -> int | Value:
         try:
@@ -208,7 +212,6 @@ class CheckedJob:
             raise ValueError(f"{self.template}: {error}") from error
 
     def _refuse_place(self, given: Mapping[str, Any]) -> None:
-        """Reject a name and a namespace of the author's."""
         metadata = given.get("metadata") or {}
         for field in ("name", "generateName", "namespace"):
             if metadata.get(field) not in (None, ""):
@@ -271,7 +274,6 @@ def _check_object(template: str, given: Mapping[str, Any], path: tuple[str, ...]
 
 
 def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
-    """Return what is wrong with the TTL of a job that is well-formed."""
     ttl = job["spec"]["runPolicy"].get("ttlSecondsAfterFinished")
     if not isinstance(ttl, int) or ttl >= SHORTEST_TTL:  # of another type is only an input's example
         return []
@@ -281,7 +283,6 @@ def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
 
 
 def _but_in(paths: Sequence[str], problems: Sequence[FieldError]) -> list[FieldError]:
-    """Return the mistakes but those at or below these places."""
     return [each for each in problems if not any(_is_in(path, each) for path in paths)]
 
 

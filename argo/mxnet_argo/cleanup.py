@@ -78,11 +78,6 @@ def exit_handler(choice: str | None = None) -> list[Steps | Suspend | Resource]:
     `choice` is the argument by which `keep` can be said, if there is one. A workflow that is retried with `-p` has no
     arguments but those and what it was submitted with: so the handler does without them.
     """
-    made = _templates(choice)
-    return [] if _context.active else made
-
-
-def _templates(choice: str | None) -> list[Steps | Suspend | Resource]:
     delete = Resource(
         name=_DELETE,
         inputs=[Parameter(name="which")],
@@ -99,26 +94,25 @@ def _templates(choice: str | None) -> list[Steps | Suspend | Resource]:
         retry_strategy=retry_unless("lastRetry.message contains 'is forbidden'", limit=5, first="2s", cap="1m"),
     )
     ended = "workflow.status != 'Succeeded'"
-    if choice is None:
-        with Steps(name=EXIT_HANDLER) as steps:
-            Step(name="delete", template=_DELETE, when=f"{{{{={ended}}}}}", arguments=_which(SUCCEEDED))
-        return [steps, delete]
-    ended += f" && (workflow.parameters['{choice}'] ?? 'delete') != 'keep'"
-    kept = f"(workflow.parameters['{KEEP_FAILED}'] ?? '0')"
-    keep = Suspend(name=_KEEP, inputs=[Parameter(name="duration")], duration="{{inputs.parameters.duration}}")
-    waits = f"{{{{={ended} && {kept} != '0'}}}}"
+    keep = []
+    if choice is not None:
+        ended += f" && (workflow.parameters['{choice}'] ?? 'delete') != 'keep'"
+        keep = [Suspend(name=_KEEP, inputs=[Parameter(name="duration")], duration="{{inputs.parameters.duration}}")]
     with Steps(name=EXIT_HANDLER) as steps:
-        Step(name="delete-unfinished", template=_DELETE, when=waits, arguments=_which(SUCCEEDED, FAILED))
-        # A workflow that is stopped, or terminated, while it waits has waited long enough.
-        Step(
-            name="keep",
-            template=_KEEP,
-            when=waits,
-            arguments={"duration": f"{{{{={kept}}}}}"},
-            continue_on=ContinueOn(failed=True, error=True),
-        )
+        if keep:
+            kept = f"(workflow.parameters['{KEEP_FAILED}'] ?? '0')"
+            waits = f"{{{{={ended} && {kept} != '0'}}}}"
+            Step(name="delete-unfinished", template=_DELETE, when=waits, arguments=_which(SUCCEEDED, FAILED))
+            # A workflow that is stopped, or terminated, while it waits has waited long enough.
+            Step(
+                name="keep",
+                template=_KEEP,
+                when=waits,
+                arguments={"duration": f"{{{{={kept}}}}}"},
+                continue_on=ContinueOn(failed=True, error=True),
+            )
         Step(name="delete", template=_DELETE, when=f"{{{{={ended}}}}}", arguments=_which(SUCCEEDED))
-    return [steps, keep, delete]
+    return [] if _context.active else [steps, *keep, delete]
 
 
 def _which(*kept: str) -> dict[str, str]:

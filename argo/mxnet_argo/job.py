@@ -23,7 +23,13 @@ _REMEDY: Final = (
     ': what Argo fills in is integer("x"), number("x"), data("x") (JSON) or text("x") of an input, and of anything else'
     ' integer(expression("workflow.parameters.x")) and the like, all in mxnet_argo'
 )
-_OWNER: Final = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
+OWNER: Final = {
+    "apiVersion": "argoproj.io/v1alpha1",
+    "kind": "Workflow",
+    "name": word("workflow.name"),
+    "uid": word("workflow.uid"),
+    "controller": True,
+}
 """Written here, not by Argo's setOwnerReference: that writes the manifest anew, without the escapes of its values, and
 replaces tags in it once more (tests/argo/test_argo_steps.py, tags within tags)."""
 
@@ -39,23 +45,9 @@ class MXJobSpec(MXJobDescription):
 
     Hera's own objects are taken, too: `Env` and its like, volumes (with their `mount_path`), and `Resources`.
     Name and namespace are the step's to give.
-
-    Args:
-        resources: another word for `container_resources`.
     """
 
-    resources: Mapping[str, Any] | Value | None = None
-
     def __post_init__(self) -> None:
-        """Take the other word for the first, and reject what can't be meant."""
-        if self.resources is not None:
-            if self.container_resources is not None:
-                raise ValueError(
-                    "resources: is another word for container_resources: give one of them; where a description that has"
-                    " either is changed, by dataclasses.replace(), container_resources"
-                )
-            object.__setattr__(self, "container_resources", self.resources)
-            object.__setattr__(self, "resources", None)
         for name, value in in_kubernetes_words(vars(self)).items():
             object.__setattr__(self, name, value)
         try:
@@ -66,7 +58,6 @@ class MXJobSpec(MXJobDescription):
             raise DescriptionError(told) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the spec of the MXJob."""
         spec: dict[str, Any] = to_manifest(self)["spec"]
         return spec
 
@@ -79,7 +70,6 @@ def job_manifest(given: Mapping[str, Any], name: str | Value) -> dict[str, Any]:
     """Return the whole manifest of a job: `given` has its spec, and perhaps labels and annotations."""
     metadata = given.get("metadata") or {}
     workflow = word("workflow.name")
-    owner = {**_OWNER, "name": workflow, "uid": word("workflow.uid"), "controller": True}
     return {
         "apiVersion": given.get("apiVersion", names.API_VERSION),
         "kind": given.get("kind", names.KIND),
@@ -92,7 +82,7 @@ def job_manifest(given: Mapping[str, Any], name: str | Value) -> dict[str, Any]:
                 WORKFLOW_LABEL: workflow,
                 WORKFLOW_UID_LABEL: word("workflow.uid"),
             },
-            "ownerReferences": [owner],
+            "ownerReferences": [OWNER],
         },
         "spec": {
             **given["spec"],
@@ -123,22 +113,17 @@ def job_name(prefix: str) -> Value:
     the workflow's uid makes another run's jobs others (`docs/facts/argo.md`, retries). The workflow's arguments, as
     they were written, change with `argo retry -p` only; the step's own inputs are evaluated again for each attempt,
     and may differ.
-
-    Raises:
-        ValueError: the prefix is no DNS-1035 label, which the names of Services have to be.
     """
-    check_prefix(prefix)
     return f"{prefix}-" + hashed()
 
 
 def hashed() -> Value:
-    """Return what tells a step's job from every other."""
     what = 'workflow.uid + "/" + node.name + "/" + toJson(workflow.parameters.json)'
     return word(f"sprig.trunc({DIGEST}, sprig.sha256sum({what}))")
 
 
 def check_prefix(prefix: str) -> None:
-    """Reject what can't begin a job's name; its length is checked with the job."""
+    """Reject what can't begin a job's name, a DNS-1035 label as the names of Services; its length is checked later."""
     if not re.fullmatch(PREFIX, prefix):
         raise ValueError(
             f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"
@@ -147,5 +132,4 @@ def check_prefix(prefix: str) -> None:
 
 
 def example_name(prefix: str) -> str:
-    """Return a name as long as the real one."""
     return f"{prefix}-{'0' * DIGEST}"

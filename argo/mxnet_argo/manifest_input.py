@@ -7,7 +7,7 @@ API server rejects in a message that has it. `sprig.fail` would do for Argo, whi
 from collections.abc import Iterable
 from typing import Final
 
-from mxnet_argo.job import PREFIX, WORKFLOW_UID_LABEL, hashed
+from mxnet_argo.job import OWNER, PREFIX, WORKFLOW_UID_LABEL, hashed
 from mxnet_argo.rendering import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
@@ -37,11 +37,8 @@ _METADATA_FIELDS: Final = _quoted((*types()["ObjectMeta"], "clusterName"))
 def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Value) -> str:
     """Return the manifest as YAML with Argo's tags in it.
 
-    Args:
-        manifest: the input that has it, by `data()`.
-        prefix: what the name begins with, where the manifest has none.
-        deadline: seconds for which it may be active, where the manifest doesn't say.
-        asked: whether the controller deletes it with its workflow, "true" or "false".
+    `prefix` and `deadline` (seconds) are for a manifest without a name or an activeDeadlineSeconds. `asked` is "true"
+    where the controller deletes the job with its workflow, else "false".
     """
     text = manifest.expression
     seconds = f"{deadline}"
@@ -103,15 +100,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
                 "annotations": merged(
                     f"'{names.DELETE_WITH_WORKFLOW_ANNOTATION}', {asked.expression}", "meta.annotations"
                 ),
-                "ownerReferences": [
-                    {
-                        "apiVersion": "argoproj.io/v1alpha1",
-                        "kind": "Workflow",
-                        "name": word("workflow.name"),
-                        "uid": word("workflow.uid"),
-                        "controller": True,
-                    }
-                ],
+                "ownerReferences": [OWNER],
             },
             "spec": value(judged, f"wrong == '' ? sprig.merge({limited}, spec) : sprig.dict()"),
         }

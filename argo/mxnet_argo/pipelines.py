@@ -126,11 +126,7 @@ def _given(parameter: str) -> str:
 
 
 def _wrong(keys: Collection[str]) -> str:
-    """Argo's definitions of `trials` and `wrong`: why the sweep can't run, or an empty text.
-
-    Args:
-        keys: What each trial is a mapping of; none where a trial is one value.
-    """
+    """Argo's definitions of `trials`, mappings with these keys if any, and `wrong`: why the sweep can't run."""
     has_keys = " && ".join(["type(#) == 'map'", *(f"{json.dumps(key)} in #" for key in keys)])
     directions = get_args(Direction)
     return " ".join(

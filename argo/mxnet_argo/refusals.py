@@ -56,11 +56,9 @@ def check_condition(field: str, condition: str) -> None:
 
 
 def failure_condition(success: str, own: str | None) -> str | None:
-    """Return the failure condition with which a step that waits for `success` ends whenever its job is over.
+    """Return the author's failure condition, with which a step that waits for `success` ends whenever its job is over.
 
-    Args:
-        success: The success condition.
-        own: The author's failure condition; what it leaves out is added. None for none.
+    What it leaves out is added.
     """
     failures = _BETWEEN.split(own) if own else []
     # A condition on another field may become true as the job succeeds, and Argo looks at failures first.

@@ -10,25 +10,17 @@ _FOR_EVER: Final = "87600h"
 """Ten years: in seconds it still is an `activeDeadlineSeconds` that Kubernetes accepts."""
 
 
-class PollerRetries(RetryStrategy):
-    """Strategy of ours, by which a copied step is known."""
-
-
 def refuse_retry_strategy(template: str, given: object) -> None:
     """Reject a strategy of the user's: another attempt at a step finds the same job, and trains nothing.
 
     Raises:
         ValueError: with what tries a training again.
     """
-    if isinstance(given, PollerRetries):
-        raise ValueError(  # noqa: TRY004 - as every refusal
-            f"{template}: a step that was built can't be copied by dataclasses.replace(): build another one, by a"
-            " function of what differs"
-        )
     if given is not None:
         raise ValueError(
             f"{template}: leave retry_strategy out: another attempt would find the same failed job. To train again"
-            " after failures is the job's: backoffLimit and restartPolicy; what Argo retries here is who waits for it"
+            " after failures is the job's: backoffLimit and restartPolicy; what Argo retries here is who waits for it."
+            " A built step has one: build another, by a function of what differs, in place of dataclasses.replace()"
         )
 
 
@@ -38,7 +30,7 @@ def retry_unless(final: str, *, limit: int = 10, first: str = "5s", cap: str = "
     Every field is set, since Argo merges those of an organisation's `templateDefaults` into what a template leaves out.
     `maxDuration` would end the new poller that long after the first one began, however long the job takes.
     """
-    return PollerRetries(
+    return RetryStrategy(
         limit=limit,
         retry_policy="Always",
         backoff=Backoff(duration=first, factor=IntOrString(root=2), cap=cap, max_duration=_FOR_EVER),

@@ -39,19 +39,11 @@ class MXJobRunner(JobTemplate, Container):
     and `result` exist after a failure too. Stopping or terminating the workflow, and the step's `timeout`, delete the
     job. A runner that is evicted or killed leaves the job to the next one.
 
+    The job is given as for an `MXJobStep`: `spec`, `manifest`, `prefix`, `deadline`, `timeout`, `delete_with_workflow`
+    and `allow_unknown_fields`.
+
     Args:
         image: Image with `mxjob` on its PATH, built by operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
-        spec: Description of the job: image, command, numbers of replicas and so on.
-        manifest: A whole MXJob as a mapping without name and namespace, or `data(...)` of an input that has one as
-            JSON. `spec` beside it is merged over it. An older format is converted to v1.
-        prefix: Beginning of the job's name, a DNS label. Default: the template's name.
-        deadline: Seconds, or a timedelta, for which the job may be active; at most `timeout`. An
-            `activeDeadlineSeconds` of the job itself replaces it. Default: a day.
-        timeout: Time limit of an attempt at the step, in Argo's notation (`2h`), including the wait in queues. Each
-            new runner has it again. Default: no limit.
-        delete_with_workflow: Let the controller delete the unfinished job once the workflow is over or being shut
-            down, for moments in which no runner runs. Default: True.
-        allow_unknown_fields: Accept fields that this release doesn't know, such as those of a newer Kubernetes.
         report: Give the step an output artifact `report`, an HTML page with the job's curves and logs. For Argo with an
             artifact repository. Default: False.
         options: Further options of `mxjob run`, such as `["--replica", "server-0"]`.
@@ -98,9 +90,7 @@ class MXJobRunner(JobTemplate, Container):
         )
 
     def _manifest(self) -> str:
-        job = CheckedJob(self)
-        whole = job.whole()
-        return job.text(job.given()) if whole is None else whole
+        return CheckedJob(self).text(may_suspend=True)
 
     def _build_inputs(self) -> Inputs:
         """Return the template's inputs, and the manifest as a file."""

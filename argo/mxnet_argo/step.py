@@ -114,7 +114,8 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
         self.flags = [*_CREATE_OR_FOLLOW, *(self.flags or ())]
         self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}' || {_FORBIDDEN}")
         # argoexec reads them in order, up to the first that fails.
-        self.outputs = [*_outputs(), *map(_named_by_its_errors, own_outputs(str(self.name), self.outputs))]
+        ours = [Parameter(name=name, value_from=ValueFrom(jq_filter=jq)) for name, jq in OUTPUTS.items()]
+        self.outputs = [*ours, *map(_named_by_its_errors, own_outputs(str(self.name), self.outputs))]
         if self.restart_killed_poller:
             if self.pod_spec_patch is not None:
                 raise ValueError(f"{self.name}: restart_killed_poller is a pod_spec_patch: give one of them")
@@ -122,16 +123,7 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
 
     def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
-        job = CheckedJob(self)
-        if (whole := job.whole()) is not None:
-            return whole
-        given = job.given()
-        if given["spec"]["runPolicy"].get("suspend") is not None:
-            raise ValueError(
-                f"{self.name}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
-                " again, and would suspend the job anew, or resume it; an MXJobRunner doesn't"
-            )
-        return job.text(given)
+        return CheckedJob(self).text(may_suspend=False)
 
     def _refuse_what_breaks_the_step(self) -> None:
         refuse_placement(self)
@@ -173,7 +165,3 @@ def _named_by_its_errors(output: Any) -> Any:
     its_source.jq_filter = f'try ({source.jq_filter}\n) catch error("output {output.name}: \\(.)")'
     named.value_from = its_source
     return named
-
-
-def _outputs() -> list[Parameter]:
-    return [Parameter(name=name, value_from=ValueFrom(jq_filter=jq)) for name, jq in OUTPUTS.items()]

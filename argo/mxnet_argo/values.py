@@ -68,7 +68,6 @@ class Value(Placeholder):
 
     @property
     def parameters(self) -> frozenset[str]:
-        """The input parameters that it reads."""
         return frozenset(plain or quoted for plain, quoted in _REFERENCE.findall(self.expression))
 
     def known_text(self, texts: Mapping[str, str]) -> str | None:
@@ -92,11 +91,9 @@ class Value(Placeholder):
         return replace(self, kind=_NONE_IF_ONE)
 
     def __add__(self, other: "str | Value") -> "Value":
-        """Append a text to this one."""
         return _joined(self, other)
 
     def __radd__(self, other: str) -> "Value":
-        """Put a text before this one."""
         return _joined(other, self)
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from mxnet_operator.api.conditions import job_state
+from mxnet_operator.client.job_client import JobRef
+from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import abandoned, holder, kill, task_labels
 from mxnet_provider.job.abandoned import Fate
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_state import ABSENT
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
 SOME_FAILED: Final = 1
 SOME_LEFT: Final = 3
+_COLUMNS: Final = ("namespace", "job", "state", "task", "action", "why")
 
 
 def cleanup_jobs(args: Namespace) -> None:
-    """Show or delete the unfinished jobs for which no task waits."""
     from airflow.cli.simple_table import AirflowConsole  # noqa: PLC0415 - the command line's own, not the provider's
     from airflow.utils.session import create_session  # noqa: PLC0415
 
@@ -41,8 +42,10 @@ def cleanup_jobs(args: Namespace) -> None:
                 failed += done == "failed"
                 left += done == "delete"
                 if fate.what == "delete" or args.verbose:
-                    rows.append(_row(job, task, done, fate))
-    except api_errors.OF_THE_SERVER as e:
+                    namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+                    cells = (namespace, name, job_state(job), task, done, fate.why)
+                    rows.append(dict(zip(_COLUMNS, cells, strict=True)))
+    except OF_THE_SERVER as e:
         raise SystemExit(f"The API server could not be asked: {api_errors.message(e)}") from e
     AirflowConsole().print_as(data=rows, output=args.output)
     if failed:
@@ -95,19 +98,7 @@ def _carry_out(hook: "MXNetJobHook", job: Mapping[str, Any], fate: Fate) -> str:
     holds = holder.held_exactly_by(holder.holder_of(job))
     try:
         ended = hook.end_job(ref, partial(kill.request, uid=ref.uid, action="delete", holds=holds))
-    except api_errors.OF_THE_SERVER as e:
+    except OF_THE_SERVER as e:
         hook.log.error("%s could not be deleted: %s", ref.title, api_errors.message(e))  # noqa: TRY400
         return "failed"
     return "deleted" if ended.done else "leave"
-
-
-def _row(job: Mapping[str, Any], task: str, done: str, fate: Fate) -> dict[str, str]:
-    metadata = job["metadata"]
-    return {
-        "namespace": metadata["namespace"],
-        "job": metadata["name"],
-        "state": job_state(job),
-        "task": task,
-        "action": done,
-        "why": fate.why,
-    }

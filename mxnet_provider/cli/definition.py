@@ -36,7 +36,6 @@ _ARGS = (
 
 
 def get_mxnet_cli_commands() -> list[GroupCommand]:
-    """Return the group `airflow mxnet`."""
     cleanup = ActionCommand(
         name="cleanup-jobs",
         help="Show, and with --delete delete, unfinished MXJobs for which no task waits any more",

@@ -2,10 +2,9 @@
 
 from typing import Final
 
+from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 
-OF_THE_SERVER: Final = (ApiError, ApiUnavailable, TimeoutError, ConnectionError)
-"""What a request raises that the API server rejects or does not answer, and no mistake of the caller's."""
 _FOR_GOOD: Final = frozenset({400, 404, 405, 415, 422})
 
 
@@ -15,9 +14,7 @@ def is_transient(e: BaseException) -> bool:
     409 is none, unlike in Airflow's own list: "already exists" and "another uid" stay so. Only a quota that was just
     being counted answers `Conflict` to a creation, which is up to the caller.
     """
-    if isinstance(e, ApiError):
-        return e.is_transient
-    return isinstance(e, ApiUnavailable | TimeoutError | ConnectionError)
+    return e.is_transient if isinstance(e, ApiError) else isinstance(e, OF_THE_SERVER)
 
 
 def is_permanent(e: ApiError) -> bool:

@@ -9,35 +9,48 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Final
 
+from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
+
 from mxnet_provider import airflow_versions
+from mxnet_provider.exceptions import AirflowUnreachableError
 
 _NOT_FOUND: Final = "CONNECTION_NOT_FOUND"
 """Of `airflow.sdk.exceptions.ErrorType`."""
 
 
-class AirflowUnreachableError(ConnectionError):
-    """Airflow did not say whether there is such a connection: as transient as an outage of the API server."""
+class DefinedConnectionHook(KubernetesHook):
+    """Airflow's hook, which leaves open what a connection is that Airflow could not be asked for."""
+
+    @classmethod
+    def get_connection(cls, conn_id: str) -> Any:
+        """Return the connection as Airflow's hook does.
+
+        Raises:
+            AirflowUnreachableError: Airflow could not be asked for it.
+        """
+        try:
+            found = super().get_connection(conn_id)
+        except AirflowNotFoundException:
+            _require_undefined(conn_id)
+            raise
+        if not found.extra:
+            _require_undefined(conn_id)
+        return found
 
 
-def require_undefined(conn_id: str) -> None:
-    """Return if Airflow stores no such connection, or an empty one.
-
-    Raises:
-        AirflowUnreachableError: there is one, or may be.
-    """
+def _require_undefined(conn_id: str) -> None:
+    """Raise AirflowUnreachableError unless Airflow stores no such connection, or an empty one."""
     if airflow_versions.IS_AIRFLOW_2:
         _require_undefined_in_backends(conn_id)
-    elif (supervisor := _supervisor()) is not None:
+        return
+    from airflow.sdk.execution_time import comms, task_runner  # noqa: PLC0415 - only where something is amiss
+
+    # The process that asks Airflow for this one; a command's has none.
+    if (supervisor := getattr(task_runner, "SUPERVISOR_COMMS", None)) is not None:
         with _errors_as_outage(conn_id):
-            answer = supervisor.send(_question(conn_id))
+            answer = supervisor.send(comms.GetConnection(conn_id=conn_id))
         _judge(conn_id, answer)
-
-
-async def require_undefined_async(conn_id: str) -> None:
-    """Do what `require_undefined` does, on a triggerer's event loop."""
-    from asgiref.sync import sync_to_async  # noqa: PLC0415 - Airflow's own way off the loop: its answers come over it
-
-    await sync_to_async(require_undefined)(conn_id)
 
 
 def _require_undefined_in_backends(conn_id: str) -> None:
@@ -49,19 +62,6 @@ def _require_undefined_in_backends(conn_id: str) -> None:
             found = backend.get_connection(conn_id=conn_id)
         if found is not None:
             _judge(conn_id, found)
-
-
-def _supervisor() -> Any:
-    """Return the process that asks Airflow for this one; None in one that has none, such as a command's."""
-    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - only where something is amiss
-
-    return getattr(task_runner, "SUPERVISOR_COMMS", None)
-
-
-def _question(conn_id: str) -> Any:
-    from airflow.sdk.execution_time.comms import GetConnection  # noqa: PLC0415
-
-    return GetConnection(conn_id=conn_id)
 
 
 @contextlib.contextmanager

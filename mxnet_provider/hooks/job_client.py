@@ -1,42 +1,41 @@
 """The job client over an Airflow connection."""
 
-import abc
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import aiohttp
+from asgiref.sync import sync_to_async
 from kubernetes import client
 from requests.utils import should_bypass_proxies
 
 from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import Credentials, from_configuration
+from mxnet_provider.hooks import kube_configuration
+from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 
 REPLY_SECONDS: Final = 30.0
 
 
-class AsyncJobClient(JobClient, abc.ABC):
-    """Jobs of the cluster of an Airflow connection, for use as an asynchronous context.
+class AsyncJobClient(JobClient):
+    """Jobs of the cluster of a hook's Airflow connection, for use as an asynchronous context.
 
     Credentials that the server no longer accepts, or authorities that no longer vouch for it, are read anew once.
     """
 
-    user_agent: ClassVar[str]
+    user_agent: ClassVar[str] = "mxnet-provider (task)"
     """What asks, in the audit log of the API server: a task or the trigger that waits for it."""
     connect_seconds: ClassVar[float] = 10.0
     """How long a request may wait for a connection."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, hook: DefinedConnectionHook, say: Callable[[str], None]) -> None:
         JobClient.__init__(self)
+        self._hook = hook
         self._say = say
         """Called with what a user should know about the connection."""
         self._held = contextlib.AsyncExitStack()
-
-    @abc.abstractmethod
-    async def _configuration(self, *, anew: bool) -> client.Configuration:
-        """Return the cluster's address and credentials; `anew` once they are no longer accepted."""
 
     def _connector(self) -> contextlib.AbstractAsyncContextManager[aiohttp.TCPConnector | None]:
         """Return the connections to share with other clients; None for the client's own."""
@@ -61,13 +60,31 @@ class AsyncJobClient(JobClient, abc.ABC):
         await self._held.aclose()
 
     async def _credentials(self, *, anew: bool) -> Credentials:
-        found = await self._configuration(anew=anew)
+        if anew:
+            vars(self._hook).pop("conn_extras", None)
+        found = await self._configuration()
         # The proxy of the Kubernetes client's configuration, by the rule of its own requests.
         is_direct = not found.proxy or should_bypass_proxies(found.host, found.no_proxy or "")
         proxy = None if is_direct else found.proxy
         return await asyncio.to_thread(
             from_configuration, found, namespace="default", proxy=proxy, reload=self._renewed
         )
+
+    async def _configuration(self) -> client.Configuration:
+        """Return the cluster's address and credentials."""
+        hook, extra = self._hook, await self._connection_extra()
+        own = {"kube_config": getattr(hook, "config_dict", None), "disable_verify_ssl": hook.disable_verify_ssl}
+        return await asyncio.to_thread(
+            kube_configuration.load,
+            extra | {name: value for name, value in own.items() if value},
+            in_cluster=hook.in_cluster,
+            config_file=hook.config_file,
+            cluster_context=hook.cluster_context,
+        )
+
+    async def _connection_extra(self) -> dict[str, Any]:
+        extra: dict[str, Any] = await sync_to_async(lambda: self._hook.conn_extras)()  # Airflow's own way off a loop
+        return extra
 
     async def _renewed(self) -> Credentials:
         self._say("The API server no longer accepts the credentials, or is no longer trusted; reading them anew.")

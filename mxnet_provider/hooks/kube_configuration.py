@@ -5,10 +5,12 @@ Here both kinds of hooks lead to the same cluster.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from kubernetes import client, config
+
+TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 
 
 def load(
@@ -20,11 +22,7 @@ def load(
 ) -> client.Configuration:
     """Load the cluster's address and credentials. Reads files, and may run a login program: not for an event loop.
 
-    Args:
-        extra: The extra of the connection. Of its keys only those of Airflow's own hook are read.
-        in_cluster: Use the service account of this pod; over the connection's.
-        config_file: Path of a kubeconfig; over the connection's.
-        cluster_context: A context of the kubeconfig; over the connection's.
+    Of the connection's `extra` the keys of Airflow's own hook are read; the other arguments replace them.
 
     Raises:
         AirflowException: more than one way was chosen.
@@ -38,7 +36,8 @@ def load(
         from airflow.providers.common.compat.sdk import AirflowException  # noqa: PLC0415 - not where there is no Airflow
 
         raise AirflowException(
-            "The connection is ambiguous: choose one of in_cluster, kube_config_path (or config_file) and kube_config."
+            "The connection is ambiguous: choose one of in_cluster, kube_config_path (or config_file) and kube_config. "
+            + TEXT_FOR_TRUTH
         )
     found = client.Configuration()
     if in_cluster:
@@ -54,7 +53,7 @@ def load(
             config.load_incluster_config(client_configuration=found)
         except config.ConfigException:
             config.load_kube_config(context=context, client_configuration=found)
-    if _truth(_field(extra, "disable_verify_ssl")):
+    if str(_field(extra, "disable_verify_ssl")).lower() in ("true", "1"):
         found.verify_ssl = False
     return found
 
@@ -62,7 +61,3 @@ def load(
 def _field(extra: Mapping[str, Any], name: str) -> Any:
     """Return a field of the connection, under either of the names that Airflow has given it."""
     return extra.get(name) or extra.get(f"extra__kubernetes__{name}") or None
-
-
-def _truth(value: Any) -> bool:
-    return value if isinstance(value, bool) else str(value).lower() in ("true", "1")

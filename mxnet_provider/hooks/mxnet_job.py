@@ -6,22 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
-from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowException
 from kubernetes import client
 
 from mxnet_operator.client.blocking import blocking
+from mxnet_operator.client.job_client import JobRef
+from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.pod_log import PodLog
-from mxnet_provider.hooks.defined_connection import require_undefined
+from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 from mxnet_provider.hooks.job_client import AsyncJobClient
-from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.polling import JITTER, through_outage
+from mxnet_provider.hooks.kube_configuration import TEXT_FOR_TRUTH
+from mxnet_provider.job.polling import JITTER
 from mxnet_provider.watch import run_in_thread
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
-_TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 
 _OUTAGE_SECONDS: Final = 120.0
 _LONGEST_PAUSE: Final = 15.0
@@ -29,7 +28,7 @@ _LONGEST_PAUSE: Final = 15.0
 T = TypeVar("T")
 
 
-class MXNetJobHook(KubernetesHook):
+class MXNetJobHook(DefinedConnectionHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`.
 
     Jobs and pods are the API server's JSON as dicts. Every call rides out two minutes of an unreachable API server, an
@@ -42,31 +41,14 @@ class MXNetJobHook(KubernetesHook):
             `cluster_context` and so on.
     """
 
-    @classmethod
-    def get_connection(cls, conn_id: str) -> Any:
-        """Return the connection as Airflow's hook does, unless Airflow could not be asked for it.
-
-        Raises:
-            AirflowUnreachableError: so it is.
-        """
-        try:
-            found = super().get_connection(conn_id)
-        except AirflowNotFoundException:
-            require_undefined(conn_id)
-            raise
-        if not found.extra:
-            require_undefined(conn_id)
-        return found
-
     def get_conn(self) -> client.ApiClient:
         """Return Airflow's client; what is wrong with the connection is said with its id."""
         try:
             return super().get_conn()
         except AirflowException as e:
-            raise AirflowException(f"Connection {self.conn_id}: {e} {_TEXT_FOR_TRUTH}") from e
+            raise AirflowException(f"Connection {self.conn_id}: {e} {TEXT_FOR_TRUTH}") from e
 
     def stated_namespace(self) -> str | None:
-        """Return the connection's namespace; None where it has none."""
         return str(self._through_outage(partial(asyncio.to_thread, self.get_namespace)) or "") or None
 
     def default_namespace(self) -> str:
@@ -78,9 +60,9 @@ class MXNetJobHook(KubernetesHook):
         return self.DEFAULT_NAMESPACE
 
     # Airflow's hook has two methods of these names, whose types mypy would take for those of an assignment.
-    def create_job(self, manifest: Mapping[str, Any], plural: str = "") -> dict[str, Any]:
+    def create_job(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
-        return self._ask(lambda jobs: jobs.create_job(manifest, plural))
+        return self._ask(lambda jobs: jobs.create_job(manifest))
 
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
         """Return the job that has the name, or None; whether it is the one is for its uid to say."""
@@ -103,13 +85,14 @@ class MXNetJobHook(KubernetesHook):
 
         return run_in_thread(self._ask_once(look))
 
-    def warnings(self, name: str, namespace: str) -> list[dict[str, Any]]:
-        """Return the Warning events about objects of this name, the oldest first."""
-        events = self._ask(lambda jobs: jobs.events(name, namespace))
-        return sorted(
-            (event for event in events if event.get("type") == "Warning"),
-            key=lambda event: event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or "",
-        )
+    def warnings(self, ref: JobRef) -> list[dict[str, Any]]:
+        """Return the Warning events about the job and its pods, the oldest first."""
+
+        async def read(jobs: AsyncJobClient) -> list[dict[str, Any]]:
+            job = await jobs.get_job(ref)
+            return [] if job is None or job["metadata"]["uid"] != ref.uid else await job_events(jobs.api, job)
+
+        return [event for event in self._ask(read) if event.get("type") == "Warning"]
 
     def last_lines(self, pod: str, namespace: str, lines: int) -> list[str]:
         """Return the last lines of the pod's `mxnet` container so far; none where the pod is gone."""
@@ -121,14 +104,7 @@ class MXNetJobHook(KubernetesHook):
 
     def job_client(self) -> AsyncJobClient:
         """Return an asynchronous client of the same cluster, to be entered."""
-        return _WorkerJobClient(self)
-
-    def configuration(self, *, anew: bool) -> client.Configuration:
-        """Return the cluster's address and credentials; `anew` once they are no longer accepted."""
-        if anew:
-            for name in _CLIENTS:
-                self.__dict__.pop(name, None)
-        return self.api_client.configuration
+        return AsyncJobClient(self, self.log.info)
 
     def _ask(self, call: Callable[[AsyncJobClient], Coroutine[Any, Any, T]]) -> T:
         return self._through_outage(partial(self._ask_once, call))
@@ -140,17 +116,4 @@ class MXNetJobHook(KubernetesHook):
     @staticmethod
     def _through_outage(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         retries = Retries(Outage(_OUTAGE_SECONDS), longest=_LONGEST_PAUSE, jitter=JITTER)
-        return run_in_thread(through_outage(retries, work))
-
-
-class _WorkerJobClient(AsyncJobClient):
-    """Client with the configuration that Airflow's own hook yields."""
-
-    user_agent = "mxnet-provider (task)"
-
-    def __init__(self, hook: MXNetJobHook) -> None:
-        super().__init__(say=hook.log.info)
-        self._hook = hook
-
-    async def _configuration(self, *, anew: bool) -> client.Configuration:
-        return await asyncio.to_thread(partial(self._hook.configuration, anew=anew))
+        return run_in_thread(retries.until_answered(work))

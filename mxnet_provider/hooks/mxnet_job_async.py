@@ -8,11 +8,8 @@ from typing import Any, Final
 
 import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
-from airflow.providers.common.compat.sdk import AirflowNotFoundException
-from kubernetes import client
 
-from mxnet_provider.hooks import kube_configuration
-from mxnet_provider.hooks.defined_connection import AirflowUnreachableError, require_undefined_async
+from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 from mxnet_provider.hooks.job_client import REPLY_SECONDS, AsyncJobClient
 
 _CONNECTIONS: Final = 100
@@ -30,7 +27,7 @@ class _Shared:
 _shared: Final[dict[asyncio.AbstractEventLoop, _Shared]] = {}
 
 
-class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
+class MXNetJobAsyncHook(AsyncJobClient, DefinedConnectionHook, AsyncKubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`, for use as an asynchronous context.
 
     The Airflow connection is looked up once on entering, and again only when the server answers 401.
@@ -48,7 +45,7 @@ class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
 
     def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
         AsyncKubernetesHook.__init__(self, *args, **kwargs)
-        AsyncJobClient.__init__(self, say or self.log.info)
+        AsyncJobClient.__init__(self, self, say or self.log.info)
 
     @contextlib.asynccontextmanager
     async def _connector(self) -> AsyncIterator[aiohttp.TCPConnector]:
@@ -65,34 +62,3 @@ class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
             if not shared.users:
                 del _shared[loop]
                 await shared.connector.close()
-
-    async def get_conn_extras(self) -> dict[str, Any]:
-        """Return the extra of the connection, as Airflow's hook does, unless Airflow could not be asked for it.
-
-        Raises:
-            AirflowUnreachableError: so it is.
-        """
-        is_known = self._extras is not None
-        try:
-            extras: dict[str, Any] = await super().get_conn_extras()
-            if not (is_known or extras) and self.conn_id:
-                await require_undefined_async(self.conn_id)
-        except AirflowNotFoundException:
-            await require_undefined_async(str(self.conn_id))
-            raise
-        except AirflowUnreachableError:
-            self._extras = None
-            raise
-        return extras
-
-    async def _configuration(self, *, anew: bool) -> client.Configuration:
-        if anew:
-            self._extras = None
-        extra = await self.get_conn_extras()
-        return await asyncio.to_thread(
-            kube_configuration.load,
-            extra,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
-        )

@@ -20,7 +20,6 @@ class Fate(msgspec.Struct, frozen=True):
 
 
 def is_unfinished(job: Mapping[str, Any]) -> bool:
-    """Whether there is anything to clean up."""
     return job_state(job) not in TERMINAL and not job["metadata"].get("deletionTimestamp")
 
 

@@ -17,10 +17,10 @@ from mxnet_operator.api.conditions import (
 )
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.api.storable import storable
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import replicas
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import History
 from mxnet_provider.job.summary import summary
 
@@ -91,13 +91,7 @@ class Event(Completion, frozen=True, kw_only=True):
     ) -> "Event":
         """Return the event of a completion, with what the job and its pods say where the job is over.
 
-        Args:
-            found: The completion.
-            ref: The job that was waited for.
-            job: It as it was read last.
-            pods: Its pods; none where it is not over.
-            result_of: The replica whose termination message is the result; None for none.
-            seen: Other fields, of the waiting itself.
+        `result_of` is the replica whose termination message is the result; `seen` are fields of the waiting itself.
         """
         pods = list(pods)
         over = job if found.is_over else None
@@ -137,14 +131,8 @@ def completion_of(
     The end of the job comes before every deadline: one that finished while nobody polled has finished. A deadline is
     put off, for two minutes at most, where the job's success is known, and only its Scheduler is waited for.
 
-    Args:
-        job: The job, None where there is none of its name.
-        uid: The uid that it must have.
-        now: Seconds since the epoch.
-        deadline: Until when it may take, in seconds since the epoch.
-        startup_timeout: For how many seconds it may wait for its pods to run. A suspended job's time doesn't count.
-        reattached_at: When this try found the job of an earlier one, from where its own wait for the pods counts, in
-            seconds since the epoch; None for a job that it created.
+    Moments are in seconds since the epoch. The `startup_timeout` of a job that this try found counts from
+    `reattached_at`; the time of a suspension doesn't count.
     """
     if job is None:
         return Completion("deleted", "was deleted before it had finished", "NotFound")

@@ -4,8 +4,10 @@ Airflow gives up on a worker or triggerer that stands still, and lets another go
 not end the job that the other waits for: only whose token stands in the job may end it.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -51,7 +53,6 @@ def holder_of(job: Mapping[str, Any]) -> str:
 
 
 def try_of(token: str) -> str:
-    """Return the token of the try that a token is of."""
     return ":".join(token.split(":")[:2])
 
 
@@ -61,7 +62,6 @@ def is_of_worker(token: str) -> bool:
 
 
 def title_of(token: str) -> str:
-    """Return the holder's name in messages."""
     return f"try {token.partition(':')[0]} of its task" if ":" in token else (token or "nobody")
 
 
@@ -102,35 +102,26 @@ def claim(job: Mapping[str, Any], token: str, lease: Lease | None, now: datetime
     }
 
 
+@dataclass
 class LeaseRenewer:
-    """One process's hold on a job for as long as it waits: what it has to write into the job, and when.
+    """One process's hold on a job for as long as it waits: what it has to write into the job, and when."""
 
-    Args:
-        token: What this process writes.
-        of_try: The token of its try, whose hold it may take over.
-        lease: The lease to renew; None for none.
-        is_written: Whether the token stands in the job already.
-        clock: Seconds, monotonic.
-        now: The time that is written into the job, for people.
-    """
+    token: str
+    """What this process writes."""
+    of_try: str
+    """The token of its try, whose hold it may take over."""
+    lease: Lease | None
+    _: KW_ONLY
+    is_written: InitVar[bool]
+    """Whether the token stands in the job already."""
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    """The time that is written into the job, for people."""
+    lost_to: str = field(default="", init=False)
+    """Whose token was found in place of this one; nothing is written from then on."""
 
-    def __init__(
-        self,
-        token: str,
-        of_try: str,
-        lease: Lease | None,
-        *,
-        is_written: bool,
-        clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self.token = token
-        self.lost_to = ""
-        """Whose token was found in place of this one; nothing is written from then on."""
-        self._of_try = of_try
-        self._lease = lease
-        self._clock, self._now = clock, now
-        self._renewed: float | None = clock() if is_written else None
+    def __post_init__(self, is_written: bool) -> None:
+        self._renewed = self.clock() if is_written else None
         self._gave_up = False
 
     def due(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -140,24 +131,22 @@ class LeaseRenewer:
             return None
         if job_state(job) in TERMINAL or job["metadata"].get("deletionTimestamp"):
             return None
-        is_ours = holder_token == self.token if self._renewed is not None else _is_of(holder_token, self._of_try)
+        is_ours = holder_token == self.token if self._renewed is not None else _is_of(holder_token, self.of_try)
         if not is_ours:
             self.lost_to = holder_token
             return None
-        if self._renewed is not None and (self._lease is None or not self._is_time(self._renewed, self._lease)):
-            return None
-        return claim(job, self.token, self._lease, self._now())
+        if self._renewed is not None:
+            next_renewal = math.inf if self.lease is None else self._renewed + self.lease.seconds / _RENEWALS
+            if self.clock() < next_renewal:
+                return None
+        return claim(job, self.token, self.lease, self.now())
 
     def written(self) -> None:
-        """Note that the patch was stored."""
-        self._renewed = self._clock()
+        self._renewed = self.clock()
 
     def give_up(self) -> None:
         """Write nothing any more: the account has no right to."""
         self._gave_up = True
-
-    def _is_time(self, renewed: float, lease: Lease) -> bool:
-        return self._clock() - renewed >= lease.seconds / _RENEWALS
 
 
 def _is_of(token: str, of_try: str) -> bool:

@@ -5,16 +5,12 @@ from typing import Any, Final, Literal
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_operator.client.job_client import ATTEMPTS, Decide, Deletion, Ending, Leave, Request
+from mxnet_operator.client.job_client import Deletion, Leave, Request
 from mxnet_provider.job.event import success_is_known
 from mxnet_provider.job.holder import Holds, holder_of, title_of
 
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
-
-__all__ = ["ATTEMPTS", "Decide", "Deletion", "Ending", "Leave", "Request", "not_ended", "removal", "request"]
-
-SUSPENDED_BY_AIRFLOW: Final = names.SUSPENDED_BY_AIRFLOW_ANNOTATION
 
 
 def request(
@@ -49,7 +45,6 @@ def not_ended(title: str, error: str, lease: int | None, namespace: str) -> str:
 
 
 def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
-    """Return what to ask of the API server so that a finished job goes."""
     if job is None or job["metadata"]["uid"] != uid or job["metadata"].get("deletionTimestamp"):
         return Leave()
     if not holds(holder_of(job)):
@@ -59,16 +54,14 @@ def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
 
 def is_suspended_by_airflow(job: Mapping[str, Any]) -> bool:
     """Whether an earlier end of the task suspended the job, and nobody has resumed it."""
-    return is_suspended(job) and SUSPENDED_BY_AIRFLOW in (job["metadata"].get("annotations") or {})
+    return is_suspended(job) and names.SUSPENDED_BY_AIRFLOW_ANNOTATION in (job["metadata"].get("annotations") or {})
 
 
 def is_suspended(job: Mapping[str, Any]) -> bool:
-    """Whether the job is asked to have no pods."""
     return bool(((job.get("spec") or {}).get("runPolicy") or {}).get("suspend"))
 
 
 def resumption(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patch that undoes our suspension."""
     return _suspension(job, suspend=False)
 
 
@@ -76,7 +69,7 @@ def _suspension(job: Mapping[str, Any], *, suspend: bool) -> dict[str, Any]:
     return {
         "metadata": {
             "resourceVersion": job["metadata"]["resourceVersion"],
-            "annotations": {SUSPENDED_BY_AIRFLOW: "true" if suspend else None},
+            "annotations": {names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true" if suspend else None},
         },
         "spec": {"runPolicy": {"suspend": suspend}},
     }

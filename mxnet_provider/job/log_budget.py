@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 _TAIL: Final = 1000
@@ -10,40 +11,31 @@ _CHARACTERS: Final = 1024
 """A line counts as one, and as one more for each so many characters."""
 
 
+@dataclass
 class LogBudget:
     """Chooses the lines of one replica's log that are shown.
 
     All are, while they come no faster than the allowance. Of what comes faster, the last 1,000 lines are kept back: the
     newest of them are shown as the allowance grows again, and all of them at the log's end. A notice stands where lines
     were left out.
-
-    Args:
-        at_once: How many lines may come at once.
-        per_second: How many more a second.
-        notice: The line that stands for so many that were left out.
-        clock: Seconds.
     """
 
-    def __init__(
-        self,
-        *,
-        at_once: int,
-        per_second: float,
-        notice: Callable[[int], str],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._most = float(at_once)
-        self._per_second = per_second
-        self._notice = notice
-        self._clock = clock
-        self._left = self._most
-        self._at = clock()
+    _: KW_ONLY
+    at_once: int
+    """How many lines may come at once."""
+    per_second: float
+    """How many more a second."""
+    notice: Callable[[int], str]
+    """Returns the line that stands for so many that were left out."""
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._left = float(self.at_once)
+        self._at = self.clock()
         self._held: deque[str] = deque()
-        self._held_cost = 0
-        self._left_out = 0
+        self._held_cost = self._left_out = 0
 
     def take(self, text: str) -> Iterator[str]:
-        """Yield the lines to show now that there is another one."""
         self._held.append(text)
         self._held_cost += _cost(text)
         yield from self.release()
@@ -52,7 +44,7 @@ class LogBudget:
 
     def release(self) -> Iterator[str]:
         """Return the newest of the lines kept back that the allowance now affords; none before a second's worth."""
-        if not self._held or not self._affords(max(min(self._per_second, self._held_cost), _cost(self._held[-1]))):
+        if not self._held or not self._affords(max(min(self.per_second, self._held_cost), _cost(self._held[-1]))):
             return
         while self._held_cost > self._left:
             self._drop()
@@ -61,15 +53,15 @@ class LogBudget:
     def finish(self) -> Iterator[str]:
         """All lines kept back: the log has ended."""
         if self._left_out:
-            yield self._notice(self._left_out)
+            yield self.notice(self._left_out)
             self._left_out = 0
         self._left -= self._held_cost
         held, self._held, self._held_cost = self._held, deque(), 0
         yield from held
 
     def _affords(self, cost: float) -> bool:
-        now = self._clock()
-        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        now = self.clock()
+        self._left = min(float(self.at_once), self._left + (now - self._at) * self.per_second)
         self._at = now
         return self._left >= cost
 

@@ -14,7 +14,6 @@ from mxnet_provider.exceptions import MXNetManifestError
 
 
 def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return the MXJob of a manifest; see `parse_all`."""
     return parse_all(manifest)[0]
 
 
@@ -84,15 +83,9 @@ def refuse(found: Sequence[str]) -> None:
 
 def replica_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
     """Return how many replicas of each type the manifest asks for; what is malformed is left to validation."""
-    spec = manifest.get("spec")
-    specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
-    if not isinstance(specs, Mapping):
-        return {}
-    counts = {}
-    for replica_type, replica_spec in specs.items():
-        count = replica_spec.get("replicas", 1) if isinstance(replica_spec, Mapping) else 1
-        counts[str(replica_type)] = count if isinstance(count, int) else 1
-    return counts
+    specs = _replica_specs(manifest).items()
+    asked = {str(key): spec.get("replicas", 1) if isinstance(spec, Mapping) else 1 for key, spec in specs}
+    return {replica_type: count if isinstance(count, int) else 1 for replica_type, count in asked.items()}
 
 
 def label_templates(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:
@@ -104,14 +97,12 @@ def label_templates(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> N
 
 
 def add_labels(metadata: dict[str, Any], labels: Mapping[str, str]) -> None:
-    """Add labels to an object's metadata; what is malformed is left to validation."""
     given = metadata.get("labels") or {}
     if isinstance(given, Mapping):
         metadata["labels"] = {**given, **labels}
 
 
 def set_grace_period(manifest: Mapping[str, Any], seconds: int) -> None:
-    """Set the seconds that the pods have to end when they are deleted."""
     for template in _templates(manifest):
         spec = template.setdefault("spec", {})
         if isinstance(spec, dict):
@@ -157,22 +148,11 @@ def add_environment(manifest: Mapping[str, Any], variables: Mapping[str, str]) -
 
 
 def _templates(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    spec = manifest.get("spec")
-    specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
-    found = (
-        [each.get("template") for each in specs.values() if isinstance(each, Mapping)]
-        if isinstance(specs, Mapping)
-        else []
-    )
+    found = [spec.get("template") for spec in _replica_specs(manifest).values() if isinstance(spec, Mapping)]
     return [template for template in found if isinstance(template, dict)]
 
 
-def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest's `metadata`, put there where it is missing.
-
-    Raises MXNetManifestError where it is something else than a mapping.
-    """
-    metadata = manifest.setdefault("metadata", {})
-    if not isinstance(metadata, dict):
-        raise MXNetManifestError(f"metadata: Invalid value: must be an object, is {metadata!r}")
-    return metadata
+def _replica_specs(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = manifest.get("spec")
+    specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
+    return specs if isinstance(specs, Mapping) else {}

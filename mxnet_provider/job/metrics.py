@@ -23,10 +23,8 @@ class Metrics:
     Of an epoch that is reported again, after a restart from a checkpoint, the last value counts. At most 50 figures
     are kept, and of each the last 1000 epochs: an XCom is a row of Airflow's database.
 
-    Args:
-        tags: Tags of the gauges: `dag_id` and `task_id`.
-        warn: Called once with each text about a figure that is no number any more, or shows that the model doesn't
-            learn.
+    `tags` of the gauges are `dag_id` and `task_id`. `warn` is called once with each text about a figure that is no
+    number any more, or shows that the model doesn't learn.
     """
 
     def __init__(self, tags: Mapping[str, str], warn: Callable[[str], None]) -> None:
@@ -66,7 +64,6 @@ class Metrics:
             self._send_all(before.number, self._log.figures(before.number))
 
     def history(self) -> History:
-        """Return the courses of all figures, as JSON."""
         return {
             name: [[epoch, storable(value)] for epoch, value in list(course.items())[-_MOST_EPOCHS:]]
             for name, course in self._log.courses().items()

@@ -32,11 +32,7 @@ Decision = Literal["create", "create_same", "replace", "reattach", "resume", "re
 def decide(record: Record | None, current: Try, found: Mapping[str, Any] | None, *, reuse_succeeded: bool) -> Decision:
     """Return what a try begins with, where Airflow has a task state store (3.3).
 
-    Args:
-        record: What an earlier try has left in the store.
-        current: The try.
-        found: What has the record's name on the cluster; None for nothing.
-        reuse_succeeded: Whether a job that has succeeded does for a retry.
+    `found` is what has the record's name on the cluster.
 
     Returns:
         `create`: a new job, nothing of an older one is of use. `create_same`: the job that was intended, and never
@@ -47,7 +43,8 @@ def decide(record: Record | None, current: Try, found: Mapping[str, Any] | None,
         return "create"
     ours = found is not None and is_ours(found, record)
     if record.generation != current.generation:
-        if found is not None and ours and was_lost(found, in_worker=_is_left(record)):
+        in_worker = record.waits_in == "worker" and record.phase != "finished"
+        if found is not None and ours and was_lost(found, in_worker=in_worker):
             return _wait_for(found)
         return "replace" if ours else "create"
     reuse = reuse_succeeded and _is_retry(current, after=record.last_try, retries=record.retries)
@@ -74,13 +71,7 @@ class ByLabels(msgspec.Struct, frozen=True):
 
 
 def decide_by_labels(jobs: Sequence[Mapping[str, Any]], current: Try, *, reuse_succeeded: bool) -> ByLabels:
-    """Return what a try begins with, where Airflow has no task state store.
-
-    Args:
-        jobs: All jobs that have the labels of the task instance.
-        current: The try.
-        reuse_succeeded: Whether a job that has succeeded does for a retry.
-    """
+    """Return what a try begins with, where Airflow has no task state store, by the jobs that have its task's labels."""
     lost = [job for job in jobs if was_lost(job, in_worker=holder.is_of_worker(holder.holder_of(job)))]
     older = tuple(job for job in jobs if _is_from_before_a_clear(job, current) and job not in lost)
     usable, finished = [], []
@@ -93,12 +84,11 @@ def decide_by_labels(jobs: Sequence[Mapping[str, Any]], current: Try, *, reuse_s
             usable.append(job)
         elif is_same and job_state(job) in TERMINAL:
             finished.append(job)
-    found = max(usable, key=_age, default=None)
+    found = max(usable, key=lambda job: (job["metadata"]["creationTimestamp"], job["metadata"]["name"]), default=None)
     return ByLabels("create" if found is None else _wait_for(found), found, older, tuple(finished))
 
 
 def is_ours(job: Mapping[str, Any], record: Record) -> bool:
-    """Whether the job is the one that the record is about."""
     if record.ref.uid and (job.get("metadata") or {}).get("uid") != record.ref.uid:
         return False
     return task_labels.token_of(job) == record.token
@@ -114,10 +104,6 @@ def was_lost(job: Mapping[str, Any], *, in_worker: bool) -> bool:
     if job_state(job) in TERMINAL or job["metadata"].get("deletionTimestamp") or is_suspended_by_airflow(job):
         return False
     return in_worker
-
-
-def _is_left(record: Record) -> bool:
-    return record.waits_in == "worker" and record.phase != "finished"
 
 
 def _is_from_before_a_clear(job: Mapping[str, Any], current: Try) -> bool:
@@ -145,7 +131,3 @@ def _is_usable(job: Mapping[str, Any], *, reuse_succeeded: bool) -> bool:
 
 def _wait_for(job: Mapping[str, Any]) -> Literal["reattach", "resume"]:
     return "resume" if is_suspended_by_airflow(job) and job_state(job) != SUCCEEDED else "reattach"
-
-
-def _age(job: Mapping[str, Any]) -> tuple[str, str]:
-    return job["metadata"]["creationTimestamp"], job["metadata"]["name"]

@@ -14,11 +14,6 @@ RESULT_OF: Final = f"{names.WORKER.lower()}-0"
 _ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.REPLICA_TYPES)}
 
 
-def container_state(pod: Pod) -> dict[str, Any]:
-    """Return the `state` of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
-    return dict(_container(pod).get("state") or {})
-
-
 def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
     """One small dict per replica, in the order scheduler, servers, workers; times in RFC 3339 or None."""
     return [
@@ -34,12 +29,11 @@ def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
         }
         for pod in in_order(pods)
         for labels in [pod["metadata"].get("labels") or {}]
-        for (_, terminated), running in [(terminated_of(pod), container_state(pod).get("running") or {})]
+        for (_, terminated), running in [(terminated_of(pod), _state(pod).get("running") or {})]
     ]
 
 
 def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
-    """Return the replicas that failed, as small dicts of `pod`, `exit_code` and `reason`."""
     return [
         {
             "pod": pod["metadata"]["name"],
@@ -62,6 +56,10 @@ def _container(pod: Pod) -> Mapping[str, Any]:
     return names.main_container((pod.get("status") or {}).get("containerStatuses"))
 
 
+def _state(pod: Pod) -> Mapping[str, Any]:
+    return _container(pod).get("state") or {}
+
+
 def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: Collection[int]) -> str:
     """Say which of the replicas that failed ended with one of these exit codes; empty where none did."""
     for replica in failed:
@@ -71,17 +69,15 @@ def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: Collection[int]) 
 
 
 def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
-    """Return what a replica wrote to its termination message."""
     for pod in pods:
         if label_of(pod) == result_of and outcome_of(pod) != "stopped":  # else its message is the end of its log
-            text = (container_state(pod).get("terminated") or {}).get("message")
+            text = (_state(pod).get("terminated") or {}).get("message")
             if text:
                 return str(text)
     return ""
 
 
 def in_order(pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods in the order scheduler, servers, workers, and by their indexes."""
     return sorted(pods, key=_order)
 
 

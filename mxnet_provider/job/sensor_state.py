@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 
 from mxnet_operator.api.conditions import CREATED, RUNNING, SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
+from mxnet_provider.hooks.api_errors import is_transient, message
 from mxnet_provider.job.event import Stored
 
 VERSION: Final = 1
@@ -22,6 +23,11 @@ class SensorEvent(Stored, frozen=True, kw_only=True):
     page: str = ""
     """Address of the job's page, as its status gives it."""
     v: int = VERSION
+
+    @classmethod
+    def of_error(cls, e: Exception) -> "SensorEvent":
+        """Return the event of a request that the API server rejects, or did not answer for too long."""
+        return cls(status="error" if is_transient(e) else "refused", message=message(e))
 
 
 def settled(

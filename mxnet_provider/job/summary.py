@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text
-from mxnet_operator.readers.durations import seconds_between
+from mxnet_operator.client.job_status import status_of
 from mxnet_operator.readers.long_result import reference
 from mxnet_operator.readers.volumes import kept_volumes
 from mxnet_provider.job import replicas
@@ -20,18 +19,16 @@ def summary(
     in the pods only, as does a job that failed: there it is the message of the replica that `result_of` names. None for
     no result.
     """
-    pods = list(pods)
-    status = job.get("status") or {}
-    started, completed = status.get("startTime"), status.get("completionTime")
+    pods, read, status = list(pods), status_of(job), job.get("status") or {}
     return {
-        "name": job["metadata"]["name"],
-        "namespace": job["metadata"]["namespace"],
-        "uid": job["metadata"]["uid"],
-        "state": job_state(job),
-        "started_at": started,
-        "completed_at": completed,
-        "duration_s": seconds_between(started, completed),
-        "message": terminal_message(job),
+        "name": read.name,
+        "namespace": read.namespace,
+        "uid": read.uid,
+        "state": read.state,
+        "started_at": read.started_at,
+        "completed_at": read.completed_at,
+        "duration_s": read.duration_s,
+        "message": read.message,
         "restarts": status.get("restarts") or 0,
         "replicas": replicas.summary(pods),
         "result": _result(status.get("result"), pods, result_of),

@@ -25,7 +25,6 @@ _SUFFIX_LENGTH: Final = 8
 
 
 def new_token() -> str:
-    """Return a token that no other job has."""
     return secrets.token_hex(16)
 
 

@@ -5,8 +5,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mxnet_operator.api.storable import storable
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import job_url
 
 STORE_KEY: Final = "mxnet_job"
@@ -51,10 +51,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class TaskMemory:
     """Record and XComs of the job of one try.
 
-    Args:
-        ti: The task instance.
-        store: Airflow's task state store (3.3). None for an XCom in its place, which outlives a deferral, and not the
-            try.
+    Without `store`, Airflow's task state store (3.3), the record is an XCom, which outlives a deferral only.
     """
 
     def __init__(self, ti: Any, store: Any) -> None:
@@ -67,13 +64,11 @@ class TaskMemory:
 
     @property
     def written(self) -> Record:
-        """The record of a job that was begun."""
         if self.record is None:
             raise RuntimeError("there is no record yet")
         return self.record
 
     def stored(self) -> Record | None:
-        """Return the record that an earlier process has left."""
         key = STORE_KEY
         return load(self._xcom(key) if self._store is None else self._store.get(key))
 
@@ -88,12 +83,8 @@ class TaskMemory:
         else:
             self._store.set(STORE_KEY, value)
 
-    def recall(self, generation: int, plural: str) -> JobRef:
-        """Return the job that the try has deferred, by the record, or else by the XComs.
-
-        Raises:
-            MXNetJobError: neither names one.
-        """
+    def recall(self, generation: int) -> JobRef:
+        """Return the job that the try has deferred, by the record or the XComs; MXNetJobError if neither names it."""
         record = self.stored()
         if record is not None and record.generation == generation:
             self.record, self.page = record, record.page
@@ -103,10 +94,9 @@ class TaskMemory:
         if not (name and namespace and uid):
             raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
         self.page = self._xcom(_URL_XCOM) or ""
-        return JobRef(name=name, namespace=namespace, uid=uid, plural=plural)
+        return JobRef(name=name, namespace=namespace, uid=uid)
 
     def publish(self, ref: JobRef) -> None:
-        """Push the XComs that name the job."""
         self.page = self.record.page if self.record else ""
         for key, value in zip(_XCOMS, (ref.name, ref.namespace, ref.uid), strict=True):
             self._ti.xcom_push(key=key, value=storable(value))

@@ -1,7 +1,6 @@
 """States of a task, as Airflow names them, and what stands in their place where there is none to read."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 ABSENT: Final = "absent"
 """Airflow has no such task instance, or no such try of one: its run was deleted, or it is another Airflow's."""
@@ -18,17 +17,6 @@ CLEARED: Final = "restarting"
 ENDED_BY_A_USER: Final = OVER | {ABSENT, CLEARED}
 """States in which a try that still runs finds its task only where a user ended or cleared it, or deleted its run.
 
-One that Airflow itself resets, because
-its worker or the scheduler was given up on, has no state at first, then waits for its next try or is run by that: so it
-is not told from a task of which nobody wanted anything.
+One that Airflow itself resets, because its worker or the scheduler was given up on, has no state at first, then waits
+for its next try or is run by that: so it is not told from a task of which nobody wanted anything.
 """
-
-
-def state_in(of_run: Mapping[str, Any], ti: Any) -> str | None:
-    """Return the state of a task instance in what Airflow says of its run; ABSENT where it is not in that."""
-    index = -1 if ti.map_index is None else ti.map_index
-    key = ti.task_id if index < 0 else f"{ti.task_id}_{index}"
-    if key not in of_run:
-        return ABSENT
-    state = of_run[key]
-    return None if state is None else str(getattr(state, "value", state))

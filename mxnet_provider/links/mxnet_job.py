@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import BaseOperatorLink, conf
 
 from mxnet_operator.api.job_url import is_web_address
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider import airflow_versions
-from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -35,8 +35,10 @@ class MXNetJobLink(BaseOperatorLink):
     name = "MXJob"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
-        """Return the address of the job that this try of the task waits for."""
-        return job_url(_job_of(operator, ti_key)) or _page_of(operator, ti_key)
+        if url := job_url(_job_of(operator, ti_key)):
+            return url
+        page = _xcom(ti_key, "job_url") if airflow_versions.IS_AIRFLOW_2 else getattr(operator, "job_page", "")
+        return page if isinstance(page, str) and is_web_address(page) else ""
 
 
 class MXNetLogsLink(BaseOperatorLink):
@@ -45,7 +47,6 @@ class MXNetLogsLink(BaseOperatorLink):
     name = "MXJob logs"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
-        """Return the address of the logs of the job that this try of the task waits for."""
         return job_url(_job_of(operator, ti_key), "logs_url_template")
 
 
@@ -56,12 +57,6 @@ def _job_of(operator: "BaseOperator", ti_key: Any) -> JobRef | None:
         return known
     name, namespace, uid = (_xcom(ti_key, f"job_{part}") for part in ("name", "namespace", "uid"))
     return JobRef(name=name, namespace=namespace, uid=uid or "") if name and namespace else None
-
-
-def _page_of(operator: "BaseOperator", ti_key: Any) -> str:
-    """Return the address that the job's status gave; empty for one that is not to be linked to."""
-    page = _xcom(ti_key, "job_url") if airflow_versions.IS_AIRFLOW_2 else getattr(operator, "job_page", "")
-    return page if isinstance(page, str) and is_web_address(page) else ""
 
 
 def _xcom(ti_key: Any, key: str) -> Any:

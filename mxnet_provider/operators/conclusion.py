@@ -30,7 +30,6 @@ class Conclusion:
 
 
 def conclude(ended: Event, title: str, *, skip_on_exit_code: Collection[int]) -> Conclusion:
-    """Return the conclusion from an event about the job with this title."""
     match ended.status:
         case "succeeded":
             return Conclusion()

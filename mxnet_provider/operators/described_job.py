@@ -150,11 +150,7 @@ class JobDescriptionMixin(ReadsManifestFile):
         return self.described(self._description(), self._parsed())
 
     def described(self, description: MXJobDescription, manifest: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the MXJob of a description, over a manifest if there is one.
-
-        Raises:
-            MXNetManifestError: with every mistake that was found, one to a line.
-        """
+        """Return the MXJob of a description, over a manifest if there is one, or raise MXNetManifestError."""
         if manifest is None and description.image is None and not (description.workers or description.servers):
             raise MXNetManifestError("Give a manifest or an image; neither was given.")
         try:
@@ -165,7 +161,11 @@ class JobDescriptionMixin(ReadsManifestFile):
     def _parsed(self) -> dict[str, Any] | None:
         if self.manifest is None:
             return None
-        return manifests.as_v1(manifests.parse(self.manifest), self._tell, allow_unknown=self.allow_unknown_fields)
+
+        def tell(remark: str) -> None:
+            self.log.info("The manifest as v1: %s", remark)
+
+        return manifests.as_v1(manifests.parse(self.manifest), tell, allow_unknown=self.allow_unknown_fields)
 
     def _description(self, **instead: Any) -> MXJobDescription:
         given = {name: with_numbers(name, value) for name, value in self._given_fields().items()}
@@ -183,9 +183,6 @@ class JobDescriptionMixin(ReadsManifestFile):
         self.manifest = file_name(self.manifest, self.template_ext)
         for field in FIELDS:
             setattr(self, field, _as_mapping(getattr(self, field)))
-
-    def _tell(self, remark: str) -> None:
-        self.log.info("The manifest as v1: %s", remark)
 
 
 def _as_mapping(value: Any) -> Any:
@@ -206,7 +203,6 @@ def is_rendered_later(value: Any) -> bool:
 
 
 def number(field: str, value: Any) -> Any:
-    """Return the number that a template has left as text."""
     is_number = field in COUNTS | SECONDS and isinstance(value, str) and value.strip().isdecimal()
     return int(value) if is_number else value
 

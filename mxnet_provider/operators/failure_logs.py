@@ -1,11 +1,10 @@
 """Diagnosis of a failed job from what the cluster still has: its replicas' last lines and the warnings about it."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.readers.pods import has_failed, has_log, label_of
-from mxnet_provider.job import replicas
-from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -23,7 +22,11 @@ def show_failed(hook: "MXNetJobHook", ref: JobRef, log: "Logger", tail_lines: in
     try:
         failed = [pod for pod in hook.replica_pods(ref) if has_failed(pod) and has_log(pod)]
         for pod in [pod for pod in failed if label_of(pod) not in but][:_MOST_PODS]:
-            _show_tail(hook, pod, log, tail_lines)
+            label, metadata = label_of(pod), pod["metadata"]
+            for number, line in enumerate(hook.last_lines(metadata["name"], metadata["namespace"], tail_lines)):
+                if number == 0:
+                    log.info("The last lines of %s:", label)
+                log.info("[%s] %s", label, line)
     except Exception as e:
         log.warning("Could not show the logs of the failed replicas: %s", e)
 
@@ -31,21 +34,8 @@ def show_failed(hook: "MXNetJobHook", ref: JobRef, log: "Logger", tail_lines: in
 def show_events(hook: "MXNetJobHook", ref: JobRef, log: "Logger") -> None:
     """Show the cluster's warnings about the job and its pods: why there is no place, or no image."""
     try:
-        objects = [ref.name, *(pod["metadata"]["name"] for pod in hook.replica_pods(ref)[:_MOST_PODS])]
-        warnings = [warning for name in objects for warning in hook.warnings(name, ref.namespace)]
-        for warning in warnings[-_MOST_EVENTS:]:
-            log.warning("%s: %s: %s", _about(warning), warning.get("reason"), warning.get("message"))
+        for warning in hook.warnings(ref)[-_MOST_EVENTS:]:
+            about = (warning.get("involvedObject") or {}).get("name")
+            log.warning("%s: %s: %s", about, warning.get("reason"), warning.get("message"))
     except Exception as e:
         log.warning("Could not show the events of the job: %s", e)
-
-
-def _about(warning: dict[str, Any]) -> str:
-    return str((warning.get("involvedObject") or {}).get("name"))
-
-
-def _show_tail(hook: "MXNetJobHook", pod: replicas.Pod, log: "Logger", tail_lines: int) -> None:
-    label, metadata = label_of(pod), pod["metadata"]
-    for number, line in enumerate(hook.last_lines(metadata["name"], metadata["namespace"], tail_lines)):
-        if number == 0:
-            log.info("The last lines of %s:", label)
-        log.info("[%s] %s", label, line)

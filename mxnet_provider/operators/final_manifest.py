@@ -82,7 +82,7 @@ class FinalManifestMixin(TaskOptionsMixin):
 
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
         manifest = self.given_manifest()
-        metadata = manifests.metadata_of(manifest)
+        metadata = manifest["metadata"]
         written = metadata.get("name") or str(metadata.pop("generateName", "")).rstrip("-")
         base = task_labels.base_name(self.name or self.task_id) if self.name or not written else str(written)
         metadata["name"] = task_labels.job_name(base, manifests.replica_counts(manifest), token)

@@ -13,13 +13,7 @@ _LOOKS: Final = 4
 
 
 def lease_seconds(lease: float, poll_interval: float, delay_before_retry: float) -> int:
-    """Return the lease of a try: three polls fit in, and the next try, which goes on with the job.
-
-    Args:
-        lease: What the user asked for.
-        poll_interval: Seconds between two polls of the job, with each of which the lease may be renewed.
-        delay_before_retry: Seconds until another try begins after this one.
-    """
+    """Return the seconds of a try's lease: three polls fit in, and the next try, which goes on with the job."""
     return math.ceil(max(lease, _LOOKS * poll_interval) + delay_before_retry)
 
 
@@ -34,13 +28,8 @@ def delay_before_retry(
 ) -> float:
     """Seconds until another try begins after this one; 0 where none is left.
 
-    Args:
-        try_number: This try's.
-        max_tries: How many retries the task has.
-        delay: Its `retry_delay`.
-        factor: Its `retry_exponential_backoff`; 0 or False for none, True for 2.
-        longest: Its `max_retry_delay`.
-        instead: What its `retry_policy` may choose in place of all that.
+    `delay`, `factor` and `longest` are the task's `retry_delay`, `retry_exponential_backoff` (True for 2) and
+    `max_retry_delay`; `instead` is what its `retry_policy` may choose in place of all that.
     """
     if try_number > max_tries:
         return 0.0

@@ -114,11 +114,7 @@ def _is_file_name(manifest: Any, endings: Sequence[str]) -> bool:
 
 
 def _of_absolute(manifest: Any, endings: Sequence[str]) -> Any:
-    """Return the text of the file of an absolute path, which Airflow's loader of templates finds nowhere.
-
-    Raises:
-        OSError: it can't be read.
-    """
+    """Return the text of the file of an absolute path, which Airflow's loader of templates finds nowhere."""
     if not (_is_file_name(manifest, endings) and (path := Path(manifest)).is_absolute()):
         return manifest
     try:

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import msgspec
 from airflow.providers.common.compat.sdk import AirflowTaskTimeout
 
-from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
 from mxnet_operator.api.storable import storable
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.volumes import NOTHING_KEPT
 from mxnet_provider import airflow_versions
 from mxnet_provider.callbacks import call_back
+from mxnet_provider.cluster import connection_of
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobUnreachableError, failure
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event as events
 from mxnet_provider.job import replicas
 from mxnet_provider.job.event import Event, completion_of
-from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.conclusion import conclude
@@ -33,7 +32,8 @@ from mxnet_provider.operators.task_job import TaskJob
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from mxnet_provider.job.job_ref import JobRef
+    from mxnet_operator.client.job_client import JobRef
+    from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 
 _OF_AN_ASSET: Final = ("name", "namespace", "uid", "result", "files")
@@ -79,15 +79,11 @@ class MXNetJobOperator(FinalManifestMixin):
 
     result_of: ClassVar[str] = replicas.RESULT_OF
     """The replica whose termination message is the result."""
-    plural: ClassVar[str] = names.PLURAL
     mxjob: str | None = None
     """The job as it was created, as YAML; known once a try is deferred or has ended."""
 
     _job: TaskJob | None = None
     _killed = False
-    _cursors: dict[str, list[Any]] | None = None
-    _deferred_at: float | None = None
-    _metrics: Metrics | None = None
 
     @property
     def job_ref(self) -> "JobRef | None":
@@ -118,8 +114,7 @@ class MXNetJobOperator(FinalManifestMixin):
             job = task_job.begin(
                 lambda token: self._with_objects_applied(self.manifest_to_create(context, token)),
                 deadline,
-                namespace=self._given_namespace,
-                reuse_succeeded=self.reuse_succeeded_on_retry,
+                self._given_namespace,
             )
             if job is None:
                 self.log.info("%s has succeeded in an earlier try; that is the result.", task_job.title)
@@ -131,15 +126,16 @@ class MXNetJobOperator(FinalManifestMixin):
                 begun: dict[str, Any] = storable(summary(job, [], result_of=None))
                 return begun
             if job_state(job) not in TERMINAL and self.deferrable:
-                self._defer(task_job, deadline)
+                self._defer(task_job, self._trigger(task_job, deadline))
+            trigger = self._trigger(task_job)  # Airflow itself keeps the execution_timeout, once
             try:
-                ended = self._wait(task_job)
+                ended = self._wait(task_job, trigger)
             except AirflowTaskTimeout:
-                now = time.time()
+                trigger.deadline = time.time()
                 if not task_job.success_is_known():
                     raise
                 self.log.info("execution_timeout is over, but %s has as good as succeeded.", task_job.title)
-                ended = self._wait(task_job, deadline=now)
+                ended = self._wait(task_job, trigger)
             return self._complete(context, task_job, ended)
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -151,9 +147,8 @@ class MXNetJobOperator(FinalManifestMixin):
             if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
                 raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
             if received.status in ("error", "refused"):
-                self._cursors = received.log_cursors
                 self.log.warning("The trigger gave up on the API server: %s", received.message)
-                return self._check_again(context, task_job)
+                return self._check_again(context, task_job, log_cursors=received.log_cursors)
             return self._complete(context, task_job, received)
 
     def resume_execution(
@@ -168,8 +163,9 @@ class MXNetJobOperator(FinalManifestMixin):
         with self._one_try(context) as task_job:
             task_job.recall()
             self.log.warning("The trigger ended without an event: %s", failure)
-            self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
-            return self._check_again(context, task_job, out_of_time=airflow_versions.is_deferral_timeout(failure))
+            is_timeout = airflow_versions.is_deferral_timeout(failure)
+            # How far the log was shown is lost: go on from now.
+            return self._check_again(context, task_job, out_of_time=is_timeout, deferred_at=0.0)
 
     def on_kill(self) -> None:
         """Delete, suspend or keep the unfinished job of this try, if it was a user who ended its task."""
@@ -186,12 +182,12 @@ class MXNetJobOperator(FinalManifestMixin):
             context,
             self.hook,
             log=self.log,
-            plural=self.plural,
             durable=self.durable,
             ends=self._end_options,
             waits=self.wait_for_completion,
             lease=self._lease(context),
             retries=self.retries or 0,
+            reuse_succeeded=self.reuse_succeeded_on_retry,
         )
         if self._killed:
             task_job.worker_ends()
@@ -215,70 +211,52 @@ class MXNetJobOperator(FinalManifestMixin):
             self.mxjob = task_job.memory.record.manifest if task_job.memory.record else None
             airflow_versions.show_rendered_fields(context["ti"], self.log)
 
-    def _wait(self, task_job: TaskJob, deadline: float | None = None, *, get_logs: bool = True) -> Event:
-        """Wait in this process; Airflow itself keeps the `execution_timeout`, once."""
-        from mxnet_provider.replica_logs import ReplicaLogs  # noqa: PLC0415 - not where a DAG is parsed
-        from mxnet_provider.watch import JobWatch, StoppedError, run_in_thread  # noqa: PLC0415
+    def _trigger(self, task_job: TaskJob, deadline: float | None = None, **seen: Any) -> "MXNetJobTrigger":
+        """Return the trigger, whose wait this process can do, too; `seen` is what an earlier one has left."""
+        from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
 
-        chosen = self._log_options.log_replicas if get_logs and self._log_options.get_logs else ()
-        self._metrics = metrics = self._metrics or Metrics(self._stats_tags, self.log.warning)
+        logs, ends = self._log_options, self._end_options
+        return MXNetJobTrigger(
+            **msgspec.structs.asdict(task_job.ref),
+            **asdict(self._wait_options),
+            **connection_of(self),
+            deadline=deadline,
+            get_logs=logs.get_logs,
+            log_replicas=list(logs.log_replicas),
+            result_of=None if self.result_from is None else self.result_of,
+            on_kill_action=ends.on_kill_action,
+            propagation_policy=ends.propagation_policy,
+            stats_tags={"dag_id": self.dag_id, "task_id": self.task_id},
+            holder=task_job.token,
+            lease=None if task_job.lease is None else task_job.lease.seconds,
+            reattached_at=task_job.reattached_at,
+            **seen,
+        )
+
+    def _wait(self, task_job: TaskJob, trigger: "MXNetJobTrigger") -> Event:
+        from mxnet_provider.watch import StoppedError, run_in_thread  # noqa: PLC0415 - not where a DAG is parsed
 
         async def watch() -> Event:
             async with self.hook.job_client() as client:
-                cursors = self._cursors or {}
-                logs = ReplicaLogs(client, task_job.ref, chosen, self.log, metrics.read, follows=True, cursors=cursors)
-                try:
-                    return await JobWatch(
-                        client,
-                        task_job.ref,
-                        self._wait_options,
-                        logs,
-                        self.log,
-                        metrics=metrics,
-                        renewer=task_job.hold.renewer,
-                        lease=None if task_job.lease is None else task_job.lease.seconds,
-                        deadline=deadline,
-                        reattached_at=task_job.reattached_at,
-                        result_of=self._result_of,
-                        observe=task_job.note_page,
-                    ).run_or_raise()
-                finally:
-                    self._cursors = logs.cursors()
+                renewer, note_page = task_job.hold.renewer, task_job.note_page
+                return await trigger.watch(client, self.log, renewer, in_worker=True, observe=note_page)
 
         try:
             return run_in_thread(watch(), task_job.killed)
         except StoppedError as e:
             raise MXNetJobError(f"{task_job.title} is no longer waited for, because the task was killed.") from e
 
-    def _defer(self, task_job: TaskJob, deadline: float | None) -> NoReturn:
-        from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
-
-        waiting, logs, ends = self._wait_options, self._log_options, self._end_options
-        now = time.time()
-        limit = None
-        if deadline is not None:  # the scheduler's, should the trigger itself be stuck
-            limit = timedelta(seconds=max(deadline - now, 0) + max(60.0, 2 * waiting.poll_interval))
-        trigger = MXNetJobTrigger(
-            **msgspec.structs.asdict(task_job.ref),
-            **asdict(waiting),
-            **self.connection.arguments(),
-            deadline=deadline,
-            get_logs=logs.get_logs,
-            log_replicas=list(logs.log_replicas),
-            log_cursors=self._cursors or {},
-            result_of=self._result_of,
-            on_kill_action=ends.on_kill_action,
-            propagation_policy=ends.propagation_policy,
-            stats_tags=self._stats_tags,
-            deferred_at=now if self._deferred_at is None else self._deferred_at,
-            holder=task_job.token,
-            lease=None if task_job.lease is None else task_job.lease.seconds,
-            reattached_at=task_job.reattached_at,
-        )
+    def _defer(self, task_job: TaskJob, trigger: "MXNetJobTrigger") -> NoReturn:
+        now, limit = time.time(), None
+        if trigger.deadline is not None:  # the scheduler's, should the trigger itself be stuck
+            limit = timedelta(seconds=max(trigger.deadline - now, 0) + max(60.0, 2 * trigger.poll_interval))
+        trigger.deferred_at = now if trigger.deferred_at is None else trigger.deferred_at
         task_job.hand_over()
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
-    def _check_again(self, context: "Context", task_job: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
+    def _check_again(
+        self, context: "Context", task_job: TaskJob, *, out_of_time: bool = False, **seen: Any
+    ) -> dict[str, Any]:
         """Read the job here after a trigger that ended without an event, and defer again if it just runs."""
         ref = task_job.ref
         try:
@@ -294,9 +272,11 @@ class MXNetJobOperator(FinalManifestMixin):
             deadline = min(deadline or now, now)
         found = completion_of(job, ref.uid, now=now, deadline=deadline)
         if found is not None:
-            return self._complete(context, task_job, self._wait(task_job, deadline, get_logs=False))
+            trigger = self._trigger(task_job, deadline, **seen)
+            trigger.get_logs = False
+            return self._complete(context, task_job, self._wait(task_job, trigger))
         task_job.redefer()
-        return self._defer(task_job, task_job.deadline)
+        return self._defer(task_job, self._trigger(task_job, task_job.deadline, **seen))
 
     # How the waiting ends
 
@@ -336,11 +316,3 @@ class MXNetJobOperator(FinalManifestMixin):
     def _push_metrics(self, context: "Context", ended: Event) -> None:
         if ended.metrics:
             context["ti"].xcom_push(key="metrics", value=storable(ended.metrics))
-
-    @property
-    def _result_of(self) -> str | None:
-        return None if self.result_from is None else self.result_of
-
-    @property
-    def _stats_tags(self) -> dict[str, str]:
-        return {"dag_id": self.dag_id, "task_id": self.task_id}

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.cluster import ClusterAccessMixin
 from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
-from mxnet_provider.job.job_ref import JobRef, is_given
-from mxnet_provider.options import EndOptions, Propagation
+from mxnet_provider.options import EndOptions, Propagation, is_given
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -197,11 +197,4 @@ def _without_result(shared: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: must not be {shared[name]!r}: trials are compared by what they return"
 
 
-def _named(cls: type) -> list[str]:
-    if "__init__" not in vars(cls) or cls is object:
-        return []
-    parameters = inspect.signature(vars(cls)["__init__"]).parameters.values()
-    return [each.name for each in parameters if each.name != "self" and each.kind is not each.VAR_KEYWORD]
-
-
-_OF_EVERY_OPERATOR: Final = frozenset(name for each in BaseOperator.__mro__ for name in _named(each))
+_OF_EVERY_OPERATOR: Final = frozenset(inspect.signature(BaseOperator.__init__).parameters) - {"self", "kwargs"}

@@ -3,24 +3,24 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state
 from mxnet_operator.api.job_url import job_page
+from mxnet_operator.client.job_client import JobRef
+from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
-from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event, holder, reattach, task_labels
 from mxnet_provider.job.event import Event, success_is_known
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import Record, TaskMemory
 from mxnet_provider.job.task_state import CLEARED, ENDED_BY_A_USER
 from mxnet_provider.links.mxnet_job import job_url
-from mxnet_provider.operators.job_end import JobEnd, task_state
-from mxnet_provider.operators.job_hold import JobHold
+from mxnet_provider.operators.job_hold import JobHold, task_state
 from mxnet_provider.operators.rendered_job import as_created
 from mxnet_provider.options import EndOptions
 
@@ -44,49 +44,33 @@ _PAGE_PAUSE: Final = 0.1
 """Seconds before the first look, and twice as long before each further one."""
 
 
+@dataclass
 class TaskJob:
-    """Job of a try. It begins with `begin`, or after a deferral with `recall`; from there on there is a `ref`.
+    """Job of a try. It begins with `begin`, or after a deferral with `recall`; from there on there is a `ref`."""
 
-    Args:
-        context: Airflow's, of this try.
-        hook: For the cluster.
-        log: The task's.
-        plural: The resource that a new job is one of.
-        durable: Whether an earlier try's job is looked for, and this one's remembered.
-        ends: What is done with jobs that are over, or whose task is.
-        waits: Whether the try waits for the job, and so holds it.
-        lease: What a job that it holds carries; None for none.
-        retries: The task's, as its DAG says now.
-    """
+    context: "Context"
+    hook: "MXNetJobHook"
+    _: KW_ONLY
+    log: "Logger"
+    durable: bool
+    """Whether an earlier try's job is looked for, and this one's remembered."""
+    ends: EndOptions
+    waits: bool
+    """Whether the try waits for the job, and so holds it."""
+    lease: holder.Lease | None
+    """What a job that it holds carries; None for none."""
+    retries: int
+    """The task's, as its DAG says now."""
+    reuse_succeeded: bool
+    """Whether a job that has succeeded does for a retry."""
 
-    def __init__(
-        self,
-        context: "Context",
-        hook: "MXNetJobHook",
-        *,
-        log: "Logger",
-        plural: str,
-        durable: bool,
-        ends: EndOptions,
-        waits: bool,
-        lease: holder.Lease | None,
-        retries: int,
-    ) -> None:
-        self._ti = context["ti"]
-        self._begins = reattach.Try(
-            number=self._ti.try_number, generation=task_labels.generation(self._ti), retries=retries
-        )
-        self.token = holder.token_of_try(self._ti.try_number, airflow_versions.id_of_try(self._ti))
-        self.lease = lease
-        self.memory = TaskMemory(self._ti, context.get("task_state_store") if durable else None)
-        self._waits = waits
-        self._hook = hook
-        self._log = log
-        self._plural = plural
-        self._durable = durable
-        self._on_kill_action = ends.on_kill_action
-        self.hold = JobHold(hook, log, self.token, lease)
-        self._end = JobEnd(hook, log, ends, token=self.token, lease=None if lease is None else lease.seconds)
+    def __post_init__(self) -> None:
+        self._ti = ti = self.context["ti"]
+        generation = task_labels.generation(ti)
+        self._begins = reattach.Try(number=ti.try_number, generation=generation, retries=self.retries)
+        self.token = holder.token_of_try(ti.try_number, airflow_versions.id_of_try(ti))
+        self.memory = TaskMemory(ti, self.context.get("task_state_store") if self.durable else None)
+        self.hold = JobHold(self.hook, self.log, self.token, self.lease, self.ends)
         self.known: JobRef | None = None
         self.killed = threading.Event()
         self.is_let_go = False
@@ -94,7 +78,6 @@ class TaskJob:
 
     @property
     def ref(self) -> JobRef:
-        """The job, once it is known."""
         if self.known is None:
             raise RuntimeError("there is no job yet")
         return self.known
@@ -118,26 +101,20 @@ class TaskJob:
 
     @property
     def outcome(self) -> Event:
-        """Outcome of an earlier try's wait."""
         return event.read(self.memory.written.outcome)
 
-    def begin(
-        self, make: Make, deadline: float | None, *, namespace: Callable[[], str], reuse_succeeded: bool
-    ) -> dict[str, Any] | None:
+    def begin(self, make: Make, deadline: float | None, namespace: Callable[[], str]) -> dict[str, Any] | None:
         """Return the job to wait for, created or found; None where an earlier try's outcome does.
 
-        Args:
-            make: The manifest to create.
-            deadline: When this try runs out of time, in seconds since the epoch.
-            namespace: Where jobs of earlier tries are looked for by their labels.
-            reuse_succeeded: Whether a job that has succeeded does for a retry.
+        Jobs of earlier tries are looked for by their labels in `namespace`. This try runs out of time at `deadline`,
+        in seconds since the epoch.
         """
-        if not self._durable:
+        if not self.durable:
             job: dict[str, Any] | None = self._create_new(make, deadline)
         elif self.memory.outlives_tries:
-            job = self._begin_by_record(make, deadline, reuse_succeeded=reuse_succeeded)
+            job = self._begin_by_record(make, deadline)
         else:
-            job = self._begin_by_labels(make, deadline, namespace(), reuse_succeeded=reuse_succeeded)
+            job = self._begin_by_labels(make, deadline, namespace())
         self._stop_if_killed()
         self.memory.publish(self.ref)
         if job is not None:
@@ -145,8 +122,7 @@ class TaskJob:
         return job
 
     def recall(self) -> None:
-        """Know again, after a deferral, which job this try is about."""
-        self.known = self.memory.recall(self._begins.generation, self._plural)
+        self.known = self.memory.recall(self._begins.generation)
         self._stop_if_killed()
 
     def await_page(self, job: Mapping[str, Any]) -> None:
@@ -166,7 +142,6 @@ class TaskJob:
         self.note_page(job)
 
     def note_page(self, job: Mapping[str, Any]) -> None:
-        """Remember the address of its page that the job's status has."""
         self.memory.note_page(self.ref, job_page(job))
 
     def hand_over(self) -> None:
@@ -186,10 +161,10 @@ class TaskJob:
 
     def finished(self, ended: Event) -> None:
         """Remember the end before anything is deleted, so that a retry doesn't ask a job that is gone."""
-        suspended = ended.status in ("timeout", "startup_timeout") and self._on_kill_action != "delete"
+        suspended = ended.status in ("timeout", "startup_timeout") and self.ends.on_kill_action != "delete"
         if not suspended:
             self.memory.remember(phase="finished", outcome=ended.payload())
-        self._end.remove(self.ref, (ended.summary or {}).get("state"))
+        self.hold.remove(self.ref, (ended.summary or {}).get("state"))
 
     def worker_ends(self) -> None:
         """Do as `kill` where a user ended or cleared the task; else the job stays, and the next try goes on with it.
@@ -197,7 +172,7 @@ class TaskJob:
         Airflow ends a worker as well when its scheduler crashed and the task was reset, and a node when it is drained.
         """
         self.killed.set()
-        if self.known is None or self.is_let_go or self._on_kill_action == "keep":
+        if self.known is None or self.is_let_go or self.ends.on_kill_action == "keep":
             return
         state, unsaid = task_state(self._ti)
         if state in ENDED_BY_A_USER:
@@ -205,14 +180,14 @@ class TaskJob:
             self.kill(f"its task was {was} by a user", is_cleared=state == CLEARED)
             return
         has = f"Airflow does not say how the task stands: {unsaid}" if unsaid else f"Airflow has the task as {state}"
-        self._log.warning("%s goes on, for the next try or until its lease runs out: %s.", self.title, has)
+        self.log.warning("%s goes on, for the next try or until its lease runs out: %s.", self.title, has)
 
     def kill(self, why: str, *, is_cleared: bool = False) -> None:
         """Delete, suspend or keep the unfinished job, as `on_kill_action` says."""
         self.killed.set()
-        if self.known is None or self.is_let_go or self._on_kill_action == "keep":
+        if self.known is None or self.is_let_go or self.ends.on_kill_action == "keep":
             return
-        self.is_let_go = self._end.kill(self.known, why, is_cleared=is_cleared)
+        self.is_let_go = self.hold.kill(self.known, why, is_cleared=is_cleared)
 
     def success_is_known(self) -> bool:
         """Whether the job has succeeded, or will once its Scheduler is stopped; False where the API server is away."""
@@ -221,61 +196,59 @@ class TaskJob:
 
     # How a try finds its job, or creates it
 
-    def _begin_by_record(self, make: Make, deadline: float | None, *, reuse_succeeded: bool) -> dict[str, Any] | None:
+    def _begin_by_record(self, make: Make, deadline: float | None) -> dict[str, Any] | None:
         """Begin from what an earlier try has left in a store that outlives tries (Airflow 3.3)."""
         record = self.memory.stored()
-        found = self._hook.get_job(record.ref) if record is not None else None
-        decision = reattach.decide(record, self._begins, found, reuse_succeeded=reuse_succeeded)
+        found = self.hook.get_job(record.ref) if record is not None else None
+        decision = reattach.decide(record, self._begins, found, reuse_succeeded=self.reuse_succeeded)
         if record is None or decision == "create":
             if record is not None and found is not None and reattach.is_ours(found, record):
-                self._end.remove_old(found, record.ref.plural)
+                self.hold.remove_old(found)
             return self._create_new(make, deadline)
         if decision == "replace" and found is not None:
-            self._end.replace(found, JobRef.of(found, record.ref.plural))
+            self.hold.replace(found)
             return self._create_new(make, deadline)
         if record.generation != self._begins.generation:
-            self._log.info(_GOES_ON, record.ref.title)
+            self.log.info(_GOES_ON, record.ref.title)
         self.known = record.ref
         self.memory.record = self._new_record(record.ref, record.token, deadline, of=record)
         if decision == "reuse":
             self.memory.remember()
             return None
         if decision == "create_same":
-            self._log.info("An earlier try (%d) was about to create %s.", record.try_number, record.ref.title)
+            self.log.info("An earlier try (%d) was about to create %s.", record.try_number, record.ref.title)
             return self._submit(make(record.token))
         if found is None:
             raise RuntimeError(f"nothing to do for decision {decision!r}")
-        return self._reattach(found, record.ref.plural, record.try_number, record.retries, resume=decision == "resume")
+        return self._reattach(found, record.try_number, record.retries, resume=decision == "resume")
 
-    def _begin_by_labels(
-        self, make: Make, deadline: float | None, namespace: str, *, reuse_succeeded: bool
-    ) -> dict[str, Any]:
+    def _begin_by_labels(self, make: Make, deadline: float | None, namespace: str) -> dict[str, Any]:
         """Begin from what the jobs themselves say, where no store outlives tries."""
-        jobs = self._hook.list_jobs(namespace, task_labels.selector(self._ti), self._plural)
-        decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
+        jobs = self.hook.list_jobs(namespace, task_labels.selector(self._ti))
+        decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=self.reuse_succeeded)
         for job in decided.replaced:
-            self._end.replace(job, JobRef.of(job, self._plural))
+            self.hold.replace(job)
         for job in decided.finished:
-            self._end.remove_old(job, self._plural)
+            self.hold.remove_old(job)
         found = decided.job
         if found is None:
             return self._create_new(make, deadline)
-        ref = JobRef.of(found, self._plural)
+        ref = JobRef.of(found)
         if task_labels.generation_of(found) != self._begins.generation:
-            self._log.info(_GOES_ON, ref.title)
+            self.log.info(_GOES_ON, ref.title)
         self.memory.record = self._new_record(ref, task_labels.token_of(found), deadline)
         by, retries = task_labels.try_that_made(found) or "?", task_labels.retries_of(found)
-        return self._reattach(found, self._plural, by, retries, resume=decided.decision == "resume")
+        return self._reattach(found, by, retries, resume=decided.decision == "resume")
 
     def _reattach(
-        self, found: Mapping[str, Any], plural: str, by: int | str, retries: int | None, *, resume: bool
+        self, found: Mapping[str, Any], by: int | str, retries: int | None, *, resume: bool
     ) -> dict[str, Any]:
         """Hold the job that an earlier try created, when the task's `retries` may have been others."""
-        self.known = JobRef.of(found, plural)  # an intent has no uid yet
+        self.known = JobRef.of(found)  # an intent has no uid yet
         self.memory.remember(ref=self.known, phase="submitted", manifest=as_created(found), reattached_at=time.time())
-        self._log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
+        self.log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
         if retries not in (None, self._begins.retries):  # after an edit of `retries` nothing tells a Clear from a retry
-            self._log.warning(
+            self.log.warning(
                 "The task's retries were %d when %s was waited for before, and are %d now. If the task was cleared to "
                 "run with other arguments, clear it once more: this job has the old ones.",
                 retries,
@@ -287,7 +260,7 @@ class TaskJob:
     def _create_new(self, make: Make, deadline: float | None) -> dict[str, Any]:
         token = task_labels.new_token()
         manifest = make(token)
-        self.memory.record = self._new_record(JobRef.of(manifest, self._plural), token, deadline)
+        self.memory.record = self._new_record(JobRef.of(manifest), token, deadline)
         self.memory.remember()
         return self._submit(manifest)
 
@@ -309,21 +282,21 @@ class TaskJob:
         record = self.memory.written
         ref = record.ref
         self._stop_if_killed()
-        if self._waits:
+        if self.waits:
             self.hold.write(manifest, ref)
         try:
-            job = self._hook.create_job(manifest, ref.plural)
+            job = self.hook.create_job(manifest)
         except ApiError as e:
             if e.reason != "AlreadyExists":
                 raise
-            there = self._hook.get_job(ref)
+            there = self.hook.get_job(ref)
             if there is None or not reattach.is_ours(there, record):
                 raise MXNetJobNameTakenError(f"{ref.title} exists and was not created by this task.") from e
             job = there
-            self._log.info("%s had been created; the API server's reply was lost.", ref.title)
+            self.log.info("%s had been created; the API server's reply was lost.", ref.title)
         else:
-            self._log.info("Created %s.", ref.title)
-        self.known = JobRef.of(job, ref.plural)
+            self.log.info("Created %s.", ref.title)
+        self.known = JobRef.of(job)
         self._stop_if_killed()
         self.memory.remember(ref=self.known, phase="submitted", manifest=as_created(job))
         return self.hold.take_over(job, self.ref)
@@ -331,8 +304,8 @@ class TaskJob:
     def _look(self, timeout: float) -> dict[str, Any] | None:
         """Return the job as it is now; None where it is gone, or the API server doesn't answer within `timeout` s."""
         try:
-            found = self._hook.get_job_once(self.ref, timeout=timeout)
-        except api_errors.OF_THE_SERVER:
+            found = self.hook.get_job_once(self.ref, timeout=timeout)
+        except OF_THE_SERVER:
             return None
         return found if found is not None and found["metadata"]["uid"] == self.ref.uid else None
 

@@ -22,10 +22,7 @@ from mxnet_provider.options import (
     WaitOptions,
     exit_codes,
     from_attributes,
-    in_seconds,
-    limit_in_seconds,
     require_result_from,
-    whole_seconds,
 )
 
 if TYPE_CHECKING:
@@ -106,10 +103,10 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
         self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
         require_result_from(result_from)
         self.result_from = result_from
-        self.lease = in_seconds("lease", lease)
-        self.poll_interval = in_seconds("poll_interval", poll_interval)
-        self.startup_timeout = limit_in_seconds("startup_timeout", startup_timeout)
-        self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
+        self.lease = lease
+        self.poll_interval = poll_interval
+        self.startup_timeout = startup_timeout
+        self.api_outage_tolerance = api_outage_tolerance
         self.get_logs = get_logs
         self.log_replicas = self.default_log_replicas if log_replicas is None else log_replicas
         self.log_tail_on_failure = log_tail_on_failure
@@ -117,7 +114,7 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
         self.on_finish_action = on_finish_action
         self.on_kill_action = on_kill_action
         self.propagation_policy = propagation_policy
-        self.termination_grace_period = whole_seconds("termination_grace_period", termination_grace_period)
+        self.termination_grace_period = termination_grace_period
         self.callbacks = callbacks_of(callbacks)
         _ = self._wait_options, self._log_options, self._end_options  # mistakes are raised where the DAG is parsed
 
@@ -144,13 +141,12 @@ class TaskOptionsMixin(ClusterAccessMixin, JobDescriptionMixin):
         return Lease(seconds, action)
 
     def _delay_before_retry(self, context: "Context") -> float:
-        given = self.max_retry_delay
-        longest = timedelta(seconds=given) if isinstance(given, int | float) else given
+        longest = self.max_retry_delay
         return delay_before_retry(
             context["ti"].try_number,
             context["ti"].max_tries,
             self.retry_delay,
             factor=self.retry_exponential_backoff,
-            longest=longest,
+            longest=timedelta(seconds=longest) if isinstance(longest, int | float) else longest,
             instead=airflow_versions.delays_by_policy(self),
         )

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
@@ -17,8 +16,10 @@ from airflow.providers.common.compat.sdk import (
 )
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
+from mxnet_operator.client.job_client import JobRef
+from mxnet_operator.client.outage import OF_THE_SERVER
 from mxnet_provider import airflow_versions
-from mxnet_provider.cluster import ClusterAccessMixin
+from mxnet_provider.cluster import ClusterAccessMixin, connection_of
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
@@ -26,15 +27,15 @@ from mxnet_provider.exceptions import (
     MXNetJobUnreachableError,
     MXNetPermissionError,
 )
-from mxnet_provider.hooks import api_errors
-from mxnet_provider.job.job_ref import JobRef, is_given
 from mxnet_provider.job.sensor_state import SensorEvent, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
-from mxnet_provider.options import WaitOptions, in_seconds, require_states
+from mxnet_provider.options import WaitOptions, is_given, require_states
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
 _SILENT: Final = frozenset({"failed", "missing", "error"})
 """What `silent_fail` bears, as Airflow has it: all but errors with which Airflow fails a task for good."""
@@ -88,7 +89,7 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
-        self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
+        self.api_outage_tolerance: Any = api_outage_tolerance
         _ = self._outage_tolerance  # a mistake is raised where the DAG is parsed
         self.job_ref: JobRef | None = None
         self.job_page = ""
@@ -108,51 +109,50 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         tolerance = self._outage_tolerance
         if self.silent_fail:
             tolerance = max(tolerance, float(self.timeout))
-        self._require_a_name()
+        if not is_given(self.job_name):
+            self._fail(MXNetJobError(f"job_name ({self.job_name!r}) must say which job."))
         if self.mode == "reschedule" and not self.deferrable:
             try:
                 return super().execute(context)
             except AirflowSensorTimeout as e:  # of itself, Airflow asks for soft_fail alone
                 self._fail(e)
+        trigger = self._trigger(tolerance)
+        if not self.deferrable:
+            self._conclude(self._wait(trigger))
+            return None
         decision = self._read()
         if decision is not None and decision.status == "error":
             self.log.warning("The API server doesn't answer; waiting for it: %s", decision.message)
         elif decision is not None and not (self.silent_fail and decision.status in _SILENT):
             self._conclude(decision)
             return None
-        if not self.deferrable:
-            self._conclude(self._wait(tolerance))
-            return None
-        from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
-
-        ref = self._ref()
-        trigger = MXNetJobStateTrigger(
-            name=ref.name,
-            namespace=ref.namespace,
-            **self._decides_by(),
-            poll_interval=self.poke_interval,
-            api_outage_tolerance=tolerance,
-            **self.connection.arguments(),
-        )
         # Airflow 2.11 takes nothing else than a timedelta, though it makes a number of the sensor's own.
         return self.defer(
             trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=float(self.timeout))
         )
 
-    def _wait(self, tolerance: float) -> SensorEvent:
-        """Wait in this process, as the trigger does."""
-        from mxnet_provider.watch import run_in_thread, until_settled  # noqa: PLC0415 - not where a DAG is parsed
+    def _trigger(self, tolerance: float) -> "MXNetJobStateTrigger":
+        """Return the trigger, whose wait this process can do, too; with silent_fail only the timeout ends it."""
+        from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
+
+        ref = self._ref()
+        return MXNetJobStateTrigger(
+            name=ref.name,
+            namespace=ref.namespace,
+            target_states=list(self.target_states),
+            fail_states=[] if self.silent_fail else list(self.fail_states),
+            missing_ok=self.missing_ok or self.silent_fail,
+            poll_interval=float(self.poke_interval),
+            api_outage_tolerance=tolerance,
+            **connection_of(self),
+        )
+
+    def _wait(self, trigger: "MXNetJobStateTrigger") -> SensorEvent:
+        from mxnet_provider.watch import run_in_thread  # noqa: PLC0415 - not where a DAG is parsed
 
         async def wait() -> SensorEvent:
             async with self.hook.job_client() as client, asyncio.timeout(float(self.timeout)):
-                return await until_settled(
-                    client,
-                    self._ref(),
-                    self.log,
-                    partial(settled, **self._decides_by()),
-                    poll_interval=float(self.poke_interval),
-                    api_outage_tolerance=tolerance,
-                )
+                return await trigger.watch(client, self.log)
 
         try:
             return run_in_thread(wait())
@@ -161,14 +161,6 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
             self._fail(AirflowSensorTimeout(said))
         except (Exception, AirflowTaskTimeout) as e:
             self._fail(e)
-
-    def _decides_by(self) -> dict[str, Any]:
-        """Return the arguments of `settled` for whoever waits on: with silent_fail only the timeout ends it."""
-        return {
-            "target_states": self.target_states,
-            "fail_states": () if self.silent_fail else self.fail_states,
-            "missing_ok": self.missing_ok or self.silent_fail,
-        }
 
     def poke(self, context: "Context") -> bool:  # noqa: ARG002
         """Read the job once, as `mode="reschedule"` does."""
@@ -179,10 +171,8 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         """Read the job, and return what it means for the sensor; None to wait."""
         try:
             job = self.hook.get_job(self._ref())
-        except api_errors.OF_THE_SERVER as e:
-            return SensorEvent(
-                status="error" if api_errors.is_transient(e) else "refused", message=api_errors.message(e)
-            )
+        except OF_THE_SERVER as e:
+            return SensorEvent.of_error(e)
         decision = settled(
             job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
         )
@@ -238,17 +228,12 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
         """The attribute, checked: a cluster policy may have changed it since the DAG's author set it."""
         return WaitOptions(api_outage_tolerance=self.api_outage_tolerance).api_outage_tolerance
 
-    def _require_a_name(self) -> None:
-        if not is_given(self.job_name):
-            self._fail(MXNetJobError(f"job_name ({self.job_name!r}) must say which job."))
-
     def _ref(self) -> JobRef:
         stated = self.namespace if is_given(self.namespace) else None
         return JobRef(name=self.job_name, namespace=stated or self.hook.default_namespace())
 
 
 def _error(ref: JobRef, decision: SensorEvent) -> Exception:
-    """Make the error of a sensor that need not wait any more."""
     match decision.status:
         case "failed":
             return MXNetJobFailedError(f"{ref.title} is {decision.state}: {decision.message}")

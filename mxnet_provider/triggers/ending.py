@@ -8,25 +8,20 @@ task stands, and the job who holds it.
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import msgspec
+from asgiref.sync import sync_to_async
 
-from mxnet_operator.client.outage import Outage, Retries
+from mxnet_operator.client.job_client import Ending
+from mxnet_operator.client.outage import OF_THE_SERVER, Outage, Retries
 from mxnet_provider import airflow_versions
-from mxnet_provider.hooks.api_errors import OF_THE_SERVER, message
+from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import holder, kill
-from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.polling import through_outage
-from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED, state_in
+from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED
 
 if TYPE_CHECKING:
-    from airflow.sdk.types import Logger
-
-    from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+    from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 _STAYS: Final = frozenset({"deferred", UNANSWERED})
 _PAUSE: Final = 1.0
@@ -59,7 +54,12 @@ def ask_early(ti: Any) -> None:
 
 async def _ask(ti: Any) -> None:
     with contextlib.suppress(Exception):
-        await airflow_versions.states_of(ti)
+        await _ask_airflow(ti)
+
+
+async def _ask_airflow(ti: Any) -> str | None:
+    # Airflow's own way off the loop: its answers come over it.
+    return await sync_to_async(airflow_versions.state_of_task)(ti)
 
 
 def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
@@ -81,48 +81,23 @@ async def state_of(ti: Any) -> str | None:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
                 try:
-                    return state_in(await airflow_versions.states_of(ti), ti)
+                    return await _ask_airflow(ti)
                 except Exception:
                     await asyncio.sleep(_PAUSE)
     except TimeoutError:
         return UNANSWERED
 
 
-class TerminationRequest(msgspec.Struct, frozen=True):
-    """Request to end a job: what is to be done, and by whom."""
-
-    ref: JobRef
-    action: kill.Action
-    propagation_policy: str
-    of_try: str | None
-    """The token of the task's try; None in triggers of earlier releases."""
-    run: str | None
-    """The token that this run of the trigger has written; None if it has not."""
-    lease: int | None
-    """Seconds after which the controller ends a job that could not be ended; None where it does not."""
-
-
-async def end_job(
-    end: TerminationRequest,
-    ti: Any,
-    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
-    log: "Logger",
-) -> None:
-    """End the job, if the task no longer waits for it.
+async def end_job(trigger: "MXNetJobTrigger", ti: Any) -> None:
+    """End the job, if the task no longer waits for it; `ti` is None where there is no triggerer, nor anybody else.
 
     Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended, and
     that would cut short what takes longer than a round. So the job is seen to in a task of its own.
-
-    Args:
-        end: What is to be done.
-        ti: The task instance; None where there is no triggerer, and so nobody else.
-        connect: Makes the hook.
-        log: The trigger's.
     """
-    if end.action == "keep":
-        log.info("%s is kept, as on_kill_action says.", end.ref.title)
+    if trigger.on_kill_action == "keep":
+        trigger.log.info("%s is kept, as on_kill_action says.", trigger.ref.title)
         return
-    task = asyncio.create_task(_end(end, ti, connect, log))
+    task = asyncio.create_task(_end(trigger, ti))
     _running.add(task)
     task.add_done_callback(_running.discard)
     while not task.done():
@@ -133,40 +108,30 @@ async def end_job(
     task.result()
 
 
-async def _end(
-    end: TerminationRequest,
-    ti: Any,
-    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
-    log: "Logger",
-) -> None:
-    title = end.ref.title
+async def _end(trigger: "MXNetJobTrigger", ti: Any) -> None:
+    ref, log, action, of_try = trigger.ref, trigger.log, trigger.on_kill_action, trigger.holder
     state = None if ti is None else await state_of(ti)
     who = "try" if ti is None else who_may_end(state)
     if who == "nobody":
         said = "Airflow does not say how its task stands" if state == UNANSWERED else f"its task is {state}"
-        log.warning("%s is left alone, though this trigger was cancelled: %s.", title, said)
+        log.warning("%s is left alone, though this trigger was cancelled: %s.", ref.title, said)
         return
-    holds = holder.held_by_try(end.of_try) if who == "try" else holder.held_exactly_by(end.of_try, end.run)
-    decide = partial(kill.request, uid=end.ref.uid, action=end.action, holds=holds, is_cleared=who == "run")
+    run = None if trigger.renewer is None else trigger.renewer.token
+    holds = holder.held_by_try(of_try) if who == "try" else holder.held_exactly_by(of_try, run)
+    decide = partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=who == "run")
+
+    async def end() -> Ending:
+        async with trigger.connected() as hook:
+            return await hook.end_job(ref, decide, propagation_policy=trigger.propagation_policy)
+
     try:
         async with asyncio.timeout(_KILL_SECONDS):
-            ended = await _through_outage(end, decide, connect)
+            ended = await Retries(Outage(math.inf), first=_PAUSE, longest=_PAUSE).until_answered(end)
     except OF_THE_SERVER as e:
-        log.error("%s", kill.not_ended(title, message(e), end.lease, end.ref.namespace))  # noqa: TRY400
+        log.error("%s", kill.not_ended(ref.title, message(e), trigger.lease, ref.namespace))  # noqa: TRY400
         return
     if ended.done:
-        log.info("%s %s, because a user ended the task.", "Deleted" if end.action == "delete" else "Suspended", title)
+        did = "Deleted" if action == "delete" else "Suspended"
+        log.info("%s %s, because a user ended the task.", did, ref.title)
     elif ended.why:
-        log.warning("%s is left alone, though this trigger was cancelled: %s.", title, ended.why)
-
-
-async def _through_outage(
-    end: TerminationRequest,
-    decide: kill.Decide,
-    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
-) -> kill.Ending:
-    async def end_job() -> kill.Ending:
-        async with connect() as hook:
-            return await hook.end_job(end.ref, decide, propagation_policy=end.propagation_policy)
-
-    return await through_outage(Retries(Outage(math.inf), first=_PAUSE, longest=_PAUSE), end_job)
+        log.warning("%s is left alone, though this trigger was cancelled: %s.", ref.title, ended.why)

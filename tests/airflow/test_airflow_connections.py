@@ -12,9 +12,9 @@ from api_gateway import gateway_to
 from kubernetes.config import incluster_config
 from provider_fixtures import OperatorWorld, Try, server_in_thread, terminated
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 

@@ -8,11 +8,11 @@ from provider_fixtures import StampedLog, Store, Try, operator_world, server_in_
 from waiting import eventually
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.job_client import AsyncJobClient
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import STORE_KEY
 
 MANIFEST = {

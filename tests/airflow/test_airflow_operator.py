@@ -20,6 +20,7 @@ from long_results import long_result
 from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, operator_world, server_in_thread, terminated
 from waiting import eventually
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.decorators.mxnet_cmd import MXNetCmdDecoratedOperator
 from mxnet_provider.exceptions import (
@@ -34,7 +35,6 @@ from mxnet_provider.exceptions import (
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import metrics, task_labels, task_memory
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
@@ -489,10 +489,10 @@ def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(wo
     ti, operator, store = Try(), world.operator(manifest=MANIFEST, wait_for_completion=False), Store()
     create, theirs = operator.hook.create_job, []
 
-    def come_too_late(manifest, plural):
+    def come_too_late(manifest):
         metadata = {key: manifest["metadata"][key] for key in ("name", "namespace")}
         theirs.append(world.hook.create_job({**MANIFEST, "metadata": metadata}))
-        return create(manifest, plural)
+        return create(manifest)
 
     monkeypatch.setattr(operator.hook, "create_job", come_too_late)
     with pytest.raises(MXNetJobNameTakenError, match="was not created by this task"):
@@ -621,11 +621,11 @@ def test_a_worker_whose_time_is_over_waits_on_where_its_job_s_success_is_known(w
     job = None
 
     class OutOfTime(MXNetJobOperator):
-        def _wait(self, ours, **options):
+        def _wait(self, ours, trigger):
             nonlocal job
             if job is not None:
                 waiting_world.write_status(job, "Succeeded")
-                return super()._wait(ours, **options)
+                return super()._wait(ours, trigger)
             job = waiting_world.hook.get_job(ours.ref)
             if known:
                 write_known_success(waiting_world, job)
@@ -700,8 +700,8 @@ def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(world, monkeypat
     operator = world.operator()
     create = operator.hook.create_job
 
-    def killed_meanwhile(manifest, plural):
-        job = create(manifest, plural)
+    def killed_meanwhile(manifest):
+        job = create(manifest)
         operator.on_kill()
         return job
 

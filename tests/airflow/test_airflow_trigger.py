@@ -20,9 +20,8 @@ from provider_fixtures import RUNNING, OperatorWorld, StampedLog, Try, server_in
 from waiting import SECONDS, until
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.job import event, task_memory
-from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.triggers import ending, mxnet_job
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
@@ -296,7 +295,7 @@ async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):
     await waiting.trigger(on_kill_action="suspend").on_kill()
     job = waiting.world.hook.get_job(waiting.ref)
     assert job["spec"]["runPolicy"]["suspend"] is True
-    assert job["metadata"]["annotations"][SUSPENDED_BY_AIRFLOW] == "true"
+    assert job["metadata"]["annotations"][names.SUSPENDED_BY_AIRFLOW_ANNOTATION] == "true"
 
 
 async def test_the_end_of_a_task_is_tried_again_while_the_api_server_is_away(waiting):

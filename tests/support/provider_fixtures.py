@@ -26,10 +26,10 @@ from served_requests import in_thread
 from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.local.apiserver import LogSource
 from mxnet_operator.local.apiserver.logs import LogRequest
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 STAMP = "2026-11-21T12:00:00Z"

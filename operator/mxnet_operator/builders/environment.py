@@ -109,7 +109,6 @@ def _json(value: Any) -> str:
 
 
 def port_of(spec: ReplicaSpec) -> int:
-    """Return the port named `mxjob-port` of a template with defaults."""
     main = names.main_container(spec.template["spec"]["containers"])
     return next(int(port["containerPort"]) for port in main["ports"] if port.get("name") == names.PORT_NAME)
 

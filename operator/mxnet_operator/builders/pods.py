@@ -118,7 +118,6 @@ def with_gpus(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_gpu(amounts: Any) -> Any:
-    """Return the limits or requests of a container with today's name of the GPU resource."""
     if not isinstance(amounts, dict) or names.OLD_GPU not in amounts:
         return amounts
     return {names.GPU if name == names.OLD_GPU else name: amount for name, amount in amounts.items()}

@@ -1,5 +1,6 @@
 """Jobs on an API server, for programs that make, follow and end them; the controller shares where they live."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,27 +17,15 @@ if TYPE_CHECKING:
     from mxnet_operator.client.job_status import JobStatus
     from mxnet_operator.client.sync_client import MXJobClient
 
-_PLACES = {
-    "AsyncMXJobClient": "async_client",
-    "MXJobClient": "sync_client",
-    "JobStatus": "job_status",
-    **dict.fromkeys(
-        (
-            *("InvalidJobError", "JobExistsError", "JobFailedError", "JobNotFoundError", "MXJobError"),
-            *("LogIncompleteError", "ResultLostError"),
-        ),
-        "errors",
-    ),
-}
+_MODULES = ("sync_client", "async_client", "job_status", "errors")
 
 
 def __getattr__(name: str) -> Any:
     """Import a name of this package when it is used: the controller needs a part of this package only."""
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
-
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    modules = (import_module(f"{__name__}.{module}") for module in _MODULES)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 __all__ = [

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
 from mxnet_operator.api.structural import FieldError
@@ -37,7 +36,9 @@ from mxnet_operator.client.pod_log import LogFollower, log_lines
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
+from mxnet_operator.description.older_formats import in_v1
 from mxnet_operator.description.plain import plain
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import is_path_segment
 from mxnet_operator.readers.training_log import TrainingLog
 
@@ -61,14 +62,9 @@ class AsyncMXJobClient:
     Use it in `async with`. Credentials (bearer tokens and their files, client certificates, exec plugins) are
     kubectl's, and are read again when the server rejects them.
 
-    Args:
-        kubeconfig: Kubeconfig file. Default: `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
-        context: Context of the kubeconfig. Default: the current one.
-        namespace: Namespace of jobs that name none. Default: the context's.
-        retry_timeout: Seconds for which a request is repeated while the server can't be reached.
-
-    Every method may raise ApiError (the server rejects the request) and ApiUnavailable (the server can't be reached)
-    of `mxnet_operator.kube.errors`. Entering the client may raise CredentialsError.
+    The arguments are those of `MXJobClient`. Every method may raise ApiError (the server rejects the request) and
+    ApiUnavailable (the server can't be reached) of `mxnet_operator.kube.errors`. Entering the client may raise
+    CredentialsError.
     """
 
     def __init__(
@@ -95,7 +91,6 @@ class AsyncMXJobClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the connections; jobs go on."""
         await self._open.aclose()
 
     async def submit(
@@ -127,9 +122,7 @@ class AsyncMXJobClient:
         *,
         allow_unknown_fields: bool = False,
     ) -> dict[str, Any]:
-        """Return the manifest that `submit` would send, without sending it.
-
-        Only a generated name ends differently each time. The arguments are those of `submit`.
+        """Return the manifest that `submit` would send; only a generated name ends differently each time.
 
         Raises:
             InvalidJobError: The job is not valid.
@@ -154,9 +147,6 @@ class AsyncMXJobClient:
 
     async def get(self, job: JobOrName) -> JobStatus:
         """Return the current status of a job.
-
-        Args:
-            job: The job's name, or what `submit` returned.
 
         Raises:
             JobNotFoundError: The job doesn't exist.
@@ -247,9 +237,7 @@ class AsyncMXJobClient:
     async def delete(self, job: JobOrName, *, wait: bool = True) -> bool:
         """Delete a job with its pods, and return whether it existed.
 
-        Args:
-            job: The job's name, or what `submit` returned.
-            wait: Wait until its pods are gone.
+        With `wait`, it waits until the pods are gone.
         """
         try:
             found = await self._found(job)
@@ -270,30 +258,28 @@ class AsyncMXJobClient:
         return Outage(self._retry_timeout, say=_LOG.warning)
 
     async def _created(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
-
         metadata, token = manifest["metadata"], secrets.token_hex(16)
         own = {**(metadata.get("annotations") or {}), names.SUBMISSION_ANNOTATION: token}
         body = {**manifest, "metadata": {**metadata, "annotations": own}}
         namespace, name = metadata["namespace"], metadata["name"]
-        retries = Retries(self._outage())
+        path, client = MXJOBS.path(namespace), self._connected
         while True:
             try:
-                return await self._connected.create(MXJOBS.path(namespace), body, {"fieldManager": "mxnet-client"})
-            except (ApiUnavailable, ApiError) as error:
-                if not isinstance(error, ApiError) or error.reason != "AlreadyExists":
-                    await retries.pause_or_raise(error)
-                    continue
-                refusal = error
-            found = await self._stored(namespace, name)
-            if found is None:
-                continue  # whose it was is gone
-            if (found["metadata"].get("annotations") or {}).get(names.SUBMISSION_ANNOTATION) == token:
-                return found
-            raise JobExistsError(f"MXJob {namespace}/{name} already exists; it was not changed") from refusal
+                return await Retries(self._outage()).until_answered(
+                    lambda: client.create(path, body, {"fieldManager": "mxnet-client"})
+                )
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+                found = await self._stored(namespace, name)
+                if found is None:
+                    continue  # whose it was is gone
+                if (found["metadata"].get("annotations") or {}).get(names.SUBMISSION_ANNOTATION) == token:
+                    return found
+                raise JobExistsError(f"MXJob {namespace}/{name} already exists; it was not changed") from error
 
     async def _found(self, job: JobOrName) -> dict[str, Any]:
-        name, namespace, uid = _identity(job)
+        name, namespace, uid = (job, None, "") if isinstance(job, str) else (job.name, job.namespace, job.uid)
         namespace = namespace or self._namespace or self._connected.namespace
         found = await self._stored(namespace, name) if is_path_segment(name) else None
         if found is None:
@@ -303,15 +289,8 @@ class AsyncMXJobClient:
         return {"apiVersion": names.API_VERSION, "kind": names.KIND, **found}
 
     async def _stored(self, namespace: str, name: str) -> dict[str, Any] | None:
-        """Find the job that has the name now; None where none has."""
-        from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
-
-        retries = Retries(self._outage())
-        while True:
-            try:
-                return await JobClient(self._connected).get_job(JobRef(name=name, namespace=namespace))
-            except (ApiUnavailable, ApiError) as error:
-                await retries.pause_or_raise(error)
+        ref = JobRef(name=name, namespace=namespace)
+        return await Retries(self._outage()).until_answered(lambda: JobClient(self._connected).get_job(ref))
 
     async def _status(self, job: dict[str, Any]) -> JobStatus:
         return status_of(await with_whole_result(self._connected, job, outage=self._outage()))
@@ -354,16 +333,12 @@ class AsyncMXJobClient:
                 await task
 
 
-def _identity(job: JobOrName) -> tuple[str, str | None, str]:
-    """Name, namespace and uid, as far as they are known."""
-    return (job, None, "") if isinstance(job, str) else (job.name, job.namespace, job.uid)
-
-
 def _read(manifest: Manifest) -> dict[str, Any]:
     """Copy a manifest into a dict of our own, in v1's words.
 
     Raises:
-        InvalidJobError: it can't be read, or has mistakes in the words of its own API version.
+        InvalidJobError: it can't be read.
+        DescriptionError: it has mistakes, in the words of its own API version.
     """
     try:
         if isinstance(manifest, Path):
@@ -374,13 +349,4 @@ def _read(manifest: Manifest) -> dict[str, Any]:
     if not isinstance(content, dict):
         what = type(content).__name__
         raise InvalidJobError([FieldError("", "FieldValueTypeInvalid", f"the manifest must be one MXJob, is a {what}")])
-    if (content.get("apiVersion"), content.get("kind")) in ((names.API_VERSION, names.KIND), (None, None)):
-        return content
-    named = {**content, "metadata": {"name": "job", **(content.get("metadata") or {})}}
-    if problems := submission_errors(named):
-        raise InvalidJobError(problems)
-    conversion = convert(named)
-    return content if conversion is None else {**conversion.manifest, "metadata": content.get("metadata") or {}}
-
-
-__all__ = ["AsyncMXJobClient"]
+    return in_v1(content)

@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,7 +38,6 @@ class BlockingFace:
             raise
 
     def __enter__(self) -> Self:
-        """Return the client, which is open already."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -93,18 +92,11 @@ class BlockingFace:
         await self._loop.shutdown_asyncgens()
 
 
-class Blocking(Protocol):
-    """Blocking face of an asynchronous client, however that is opened."""
-
-    def _ask(self, call: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
-        """Wait for what `call` does with the client."""
-
-
 def blocking(method: Callable[Concatenate[Any, P], Awaitable[T]]) -> Callable[Concatenate[Any, P], T]:
     """Return the method of a blocking face that waits for a method of its client."""
 
     @functools.wraps(method)
-    def call(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = self._ask(lambda client: getattr(client, method.__name__)(*args, **kwargs))
         return result
 
@@ -132,6 +124,3 @@ async def _close(items: Any) -> None:
     while items.ag_running:  # noqa: ASYNC110 - a generator has no event for it
         await asyncio.sleep(_PAUSE_FOR_A_STEP)
     await items.aclose()
-
-
-__all__ = ["BlockingFace", "blocking", "blocking_iterator"]

@@ -43,14 +43,3 @@ class ResultLostError(MXJobError):
 
 class LogIncompleteError(MXJobError):
     """The job has finished, and the end of a replica's log was not received; the lines before it were."""
-
-
-__all__ = [
-    "InvalidJobError",
-    "JobExistsError",
-    "JobFailedError",
-    "JobNotFoundError",
-    "LogIncompleteError",
-    "MXJobError",
-    "ResultLostError",
-]

@@ -8,7 +8,6 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.client.jobs import (
-    PODS,
     DeletedError,
     collections,
     pod_selector,
@@ -16,6 +15,7 @@ from mxnet_operator.client.jobs import (
     resource_of_job,
     until_finished,
 )
+from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.pods import ENDED
 
 if TYPE_CHECKING:

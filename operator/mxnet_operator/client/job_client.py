@@ -8,8 +8,10 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.api.kinds import kind_of
+from mxnet_operator.client.resources import MXJOBS
+from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.errors import ApiError
-from mxnet_operator.kube.resources import EVENTS, PODS, Resource
+from mxnet_operator.kube.resources import PODS, Resource
 from mxnet_operator.readers.pods import is_owned_by
 
 if TYPE_CHECKING:
@@ -35,8 +37,7 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
     plural: str = names.PLURAL
 
     @classmethod
-    def of(cls, job: Mapping[str, Any], plural: str = "") -> "JobRef":
-        """Return the reference to a job as it was sent to, or returned by, the API server."""
+    def of(cls, job: Mapping[str, Any]) -> "JobRef":
         metadata, api_version, kind = job["metadata"], job.get("apiVersion"), job.get("kind")
         known = kind_of(api_version, kind) if api_version and kind else None
         return cls(
@@ -45,33 +46,26 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
             uid=metadata.get("uid") or "",
             api_version=api_version or names.API_VERSION,
             kind=kind or names.KIND,
-            plural=plural or (names.PLURAL if known is None else known.plural),
+            plural=names.PLURAL if known is None else known.plural,
         )
 
     @property
-    def group(self) -> str:
-        """The API group, such as `kubeflow.org`."""
-        return self.api_version.partition("/")[0]
-
-    @property
-    def version(self) -> str:
-        """The version of the group, such as `v1`."""
-        return self.api_version.partition("/")[2]
+    def resource(self) -> Resource:
+        group, _, version = self.api_version.partition("/")
+        return Resource(group, version, self.plural)
 
     @property
     def title(self) -> str:
-        """Name of the job in messages."""
         return f"{self.kind} {self.namespace}/{self.name}"
 
     @property
     def collection(self) -> str:
         """The path of all such jobs of its namespace on the API server."""
-        return Resource(self.group, self.version, self.plural).path(self.namespace)
+        return self.resource.path(self.namespace)
 
     @property
     def path(self) -> str:
-        """Its own path on the API server."""
-        return Resource(self.group, self.version, self.plural).path(self.namespace, self.name)
+        return self.resource.path(self.namespace, self.name)
 
 
 class Deletion(msgspec.Struct, frozen=True):
@@ -81,7 +75,6 @@ class Deletion(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, job: Mapping[str, Any]) -> "Deletion":
-        """Return the deletion of a job as it was read."""
         return cls(job["metadata"]["resourceVersion"])
 
 
@@ -115,18 +108,17 @@ class JobClient:
 
     @property
     def api(self) -> "Client":
-        """Client of the API server."""
         if self._open is None:
             raise RuntimeError("the client is used within `async with`")
         return self._open
 
     async def get_job(self, ref: JobRef) -> dict[str, Any] | None:
         """Return the job that has the name, or None; whether it is the one is for its uid to say."""
-        return await self.api.find(ref.path, shape=_stored())
+        return await self.api.find(ref.path, shape=Stored)
 
-    async def create_job(self, manifest: Mapping[str, Any], plural: str = "") -> dict[str, Any]:
+    async def create_job(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create the job, again where a quota was just being counted (409 Conflict), and return it with its uid."""
-        ref = JobRef.of(manifest, plural)
+        ref = JobRef.of(manifest)
         for attempt in range(_COUNTINGS):
             try:
                 return await self.api.create(ref.collection, manifest)
@@ -150,11 +142,9 @@ class JobClient:
             return False
         return True
 
-    async def list_jobs(self, namespace: str | None, selector: str, plural: str = names.PLURAL) -> list[dict[str, Any]]:
+    async def list_jobs(self, namespace: str | None, selector: str) -> list[dict[str, Any]]:
         """Return the jobs of a namespace, or of all, that a label selector finds, read page by page."""
-        of_kind = JobRef(name="", namespace="")
-        path = Resource(of_kind.group, of_kind.version, plural).path(namespace)
-        return await self._listed(path, labelSelector=selector)
+        return await self._listed(MXJOBS.path(namespace), labelSelector=selector)
 
     async def may_patch(self, ref: JobRef) -> bool:
         """Whether the account may patch jobs; to be asked of a name that does not exist yet.
@@ -168,10 +158,6 @@ class JobClient:
                 raise
             return e.code != 403
         return True
-
-    async def events(self, name: str, namespace: str) -> list[dict[str, Any]]:
-        """Return the events about objects of this name."""
-        return await self._listed(EVENTS.path(namespace), fieldSelector=f"involvedObject.name={name}")
 
     async def delete_job(
         self, ref: JobRef, *, propagation_policy: str = "Foreground", resource_version: str | None = None
@@ -205,7 +191,6 @@ class JobClient:
         return await _unless_gone(self.api.patch(ref.path, patch))
 
     async def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
-        """Return the pods that the job owns."""
         found = await self._listed(PODS.path(ref.namespace), labelSelector=f"{names.LABEL_JOB_NAME}={ref.name}")
         return [pod for pod in found if is_owned_by(pod, ref.uid)]
 
@@ -222,12 +207,3 @@ async def _unless_gone(write: Awaitable[Any]) -> bool:
             return False
         raise
     return True
-
-
-def _stored() -> Any:
-    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
-
-    return Stored
-
-
-__all__ = ["Decide", "Deletion", "Ending", "JobClient", "JobRef", "Leave", "Request"]

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.client.jobs import pod_name, replicas
+from mxnet_operator.kube.errors import ApiError
+from mxnet_operator.kube.resources import EVENTS
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -14,9 +16,6 @@ async def job_events(client: "Client", job: dict[str, Any]) -> list[dict[str, An
 
     An earlier job of the same name may have had pods of the same names: events before this job's creation are left out.
     """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-    from mxnet_operator.kube.resources import EVENTS  # noqa: PLC0415
-
     metadata = job["metadata"]
     path = EVENTS.path(metadata["namespace"])
     try:

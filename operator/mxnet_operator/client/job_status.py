@@ -31,12 +31,10 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the job has succeeded."""
         return self.state == SUCCEEDED
 
     @property
     def finished(self) -> bool:
-        """Whether the job has succeeded or failed."""
         return self.state in TERMINAL
 
 
@@ -58,6 +56,3 @@ def status_of(job: Mapping[str, Any]) -> JobStatus:
         result=json_or_text(text) if text else None,
         lost_result=elsewhere.loss if elsewhere else "",
     )
-
-
-__all__ = ["JobStatus", "status_of"]

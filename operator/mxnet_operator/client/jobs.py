@@ -13,8 +13,10 @@ from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.resources import resource_of
+from mxnet_operator.kube.answers import Stored, document
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.kube.resources import PODS, Resource
+from mxnet_operator.kube.frames import SILENCE_SECONDS, event_of
+from mxnet_operator.kube.resources import Resource
 from mxnet_operator.readers.pods import is_owned_by
 
 if TYPE_CHECKING:
@@ -38,9 +40,6 @@ async def collections(
     Raises:
         ApiUnavailable, ApiError: the server was away for too long, or it rejects the request.
     """
-    from mxnet_operator.kube.answers import Stored, document  # noqa: PLC0415
-    from mxnet_operator.kube.frames import SILENCE_SECONDS, event_of  # noqa: PLC0415
-
     outage = outage or Outage()
     retries = Retries(outage)
     while True:
@@ -91,7 +90,6 @@ def kind_of_job(job: dict[str, Any]) -> Kind:
 
 
 def resource_of_job(job: dict[str, Any]) -> Resource:
-    """Return the resource in which a job is stored."""
     return resource_of(kind_of_job(job))
 
 
@@ -115,7 +113,6 @@ def pods_of(job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[dict[st
 
 
 def pod_selector(job: dict[str, Any]) -> dict[str, str]:
-    """Return the query for the pods of a job."""
     return {"labelSelector": f"{names.LABEL_JOB_NAME}={job['metadata']['name']}"}
 
 
@@ -192,7 +189,6 @@ def pod_spec(job: dict[str, Any], replica: str) -> dict[str, Any]:
 
 
 def images_of(job: dict[str, Any]) -> set[str]:
-    """Return the images of a job's `mxnet` containers."""
     specs = (spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values())
     return {names.main_container(spec.get("containers")).get("image", "") for spec in specs}
 
@@ -219,23 +215,3 @@ def _counts(job: dict[str, Any]) -> dict[str | None, int]:
     specs = job["spec"]["mxReplicaSpecs"].items()
     asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in specs}
     return {**asked, **((job.get("status") or {}).get("fewerReplicas") or {})}
-
-
-__all__ = [
-    "PODS",
-    "DeletedError",
-    "collections",
-    "in_v1_words",
-    "job_versions",
-    "kind_of_job",
-    "main_replica",
-    "pod_name",
-    "pod_selector",
-    "pod_spec",
-    "pods_of",
-    "ready_counts",
-    "replicas",
-    "resource_of_job",
-    "until_finished",
-    "until_gone",
-]

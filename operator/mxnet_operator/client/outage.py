@@ -4,10 +4,14 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
-from mxnet_operator.kube.errors import ApiError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+
+OF_THE_SERVER: Final = (ApiError, ApiUnavailable, TimeoutError, ConnectionError)
+"""What a request raises that the API server rejects or does not answer, and no mistake of the caller's."""
 
 RETRY_SECONDS: Final = 60.0
 """Seconds for which a server that doesn't answer is asked again before giving up."""
@@ -22,43 +26,41 @@ _TOO_MANY_REQUESTS: Final = 429
 _LONGEST_REASON: Final = 120
 
 
+T = TypeVar("T")
+
+
+@dataclass
 class Outage:
     """Time since an API server was last heard: any byte of a list, a watch, a log or a bookmark.
 
     A connection that ends was alive until then, and one that turns out to be silent says nothing about the server. So
     the time counts from there, and only requests that fail make it an outage. Followers of one job share an outage.
-
-    Args:
-        tolerance: Seconds for which the server may be away.
-        clock: Seconds, monotonic.
-        say: Called once when an outage begins, and once when the server is back.
-        now: Local time, for what is said.
     """
 
-    def __init__(
-        self,
-        tolerance: float = RETRY_SECONDS,
-        clock: Callable[[], float] | None = None,
-        *,
-        say: Callable[[str], object] = lambda _: None,
-        now: Callable[[], datetime] = datetime.now,
-    ) -> None:
-        self.failures = 0
-        """Number of requests that have failed since the server was last heard."""
-        self.away = 0.0
-        """Seconds from when the server was last heard to the last failure."""
-        self.longest = 0.0
-        """Longest time in seconds for which the server was away."""
-        self._tolerance = tolerance
-        self._clock = clock or time.monotonic
-        self._say, self._now = say, now
+    tolerance: float = RETRY_SECONDS
+    """Seconds for which the server may be away."""
+    clock: Callable[[], float] | None = None
+    """Seconds, monotonic."""
+    _: KW_ONLY
+    say: Callable[[str], object] = lambda _: None
+    """Called once when an outage begins, and once when the server is back."""
+    now: Callable[[], datetime] = datetime.now
+    """Local time, for what is said."""
+    failures: int = field(default=0, init=False)
+    """Number of requests that have failed since the server was last heard."""
+    away: float = field(default=0.0, init=False)
+    """Seconds from when the server was last heard to the last failure."""
+    longest: float = field(default=0.0, init=False)
+    """Longest time in seconds for which the server was away."""
+
+    def __post_init__(self) -> None:
+        self._clock = self.clock or time.monotonic
         self._is_said = False
         self._since = self._clock()
 
     def heard(self) -> None:
-        """Note a byte of the server."""
         if self._is_said:
-            self._say(f"the API server is back after {self._clock() - self._since:.0f} s")
+            self.say(f"the API server is back after {self._clock() - self._since:.0f} s")
         self.failures, self._is_said = 0, False
         self._since = self._clock()
 
@@ -79,44 +81,50 @@ class Outage:
         self.away = now - self._since
         self.longest = max(self.longest, self.away)
         self.failures += 1
-        if self.away > self._tolerance:
+        if self.away > self.tolerance:
             return True
         if not self._is_said:
             self._is_said = True
-            until = _time_of_day(self._now(), self._tolerance - self.away)
-            self._say(f"the API server doesn't answer; trying until {until} ({_reason(error)})")
+            until = _time_of_day(self.now(), self.tolerance - self.away)
+            self.say(f"the API server doesn't answer; trying until {until} ({_reason(error)})")
         return False
 
 
+@dataclass
 class Retries:
-    """Pauses of one follower in an outage, doubled from one to the next until the server answers.
+    """Pauses of one follower in an outage, doubled from one to the next until the server answers."""
 
-    Args:
-        outage: Outage of the server, which other followers may share.
-        sleep: Waits for so many seconds.
-        first: Seconds of the first pause.
-        longest: Seconds of the longest.
-        jitter: Part of a pause by which it is longer or shorter, at random: many followers then spread out.
-    """
+    outage: Outage
+    sleep: Callable[[float], Awaitable[None]] | None = None
+    _: KW_ONLY
+    first: float = 0.5
+    """Seconds of the first pause."""
+    longest: float = 8.0
+    """Seconds of the longest."""
+    jitter: float = 0.0
+    """Part of a pause by which it is longer or shorter, at random: many followers then spread out."""
 
-    def __init__(
-        self,
-        outage: Outage,
-        sleep: Callable[[float], Awaitable[None]] | None = None,
-        *,
-        first: float = 0.5,
-        longest: float = 8.0,
-        jitter: float = 0.0,
-    ) -> None:
-        self.outage = outage
-        self._sleep = sleep or asyncio.sleep
-        self._first, self._longest, self._jitter = min(first, longest), longest, jitter
-        self._next = self._first
+    def __post_init__(self) -> None:
+        self._next = min(self.first, self.longest)
 
     def answered(self) -> None:
-        """Note that a request of this follower was answered."""
         self.outage.heard()
-        self._next = self._first
+        self._next = min(self.first, self.longest)
+
+    async def until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return the answer to a request, which is repeated in an outage.
+
+        Raises:
+            Exception: the last error of the request, where that is no outage, or the outage lasts too long.
+        """
+        while True:
+            try:
+                answer = await ask()
+            except OF_THE_SERVER as error:
+                await self.pause_or_raise(error)
+            else:
+                self.answered()
+                return answer
 
     def is_given_up(self, error: Exception, *, also: Collection[int] = ()) -> bool:
         """Note that a request failed; return whether the outage lasts too long, or the server would reject it again.
@@ -134,14 +142,13 @@ class Retries:
 
     async def pause(self, error: Exception | None = None) -> None:
         """Pause: longer each time until the next answer, and at least for what the server asks for."""
-        await self._sleep(self.next_pause(error))
+        await (self.sleep or asyncio.sleep)(self.next_pause(error))
 
     def next_pause(self, error: Exception | None = None) -> float:
-        """Return the seconds of the next pause."""
         asked_for = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
         seconds = max(self._next, min(asked_for, _LONGEST_RETRY_AFTER))
-        self._next = min(self._next * 2, self._longest)
-        return with_jitter(seconds, self._jitter)
+        self._next = min(self._next * 2, self.longest)
+        return with_jitter(seconds, self.jitter)
 
 
 def with_jitter(seconds: float, part: float) -> float:
@@ -157,6 +164,3 @@ def _time_of_day(now: datetime, seconds: float) -> str:
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + " ..."
-
-
-__all__ = ["LOG_SILENCE_SECONDS", "READ_SILENCE_SECONDS", "RETRY_SECONDS", "Outage", "Retries", "with_jitter"]

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mxnet_operator.api import names
-from mxnet_operator.client.jobs import PODS, collections, pod_name, pods_of
+from mxnet_operator.client.jobs import collections, pod_name, pods_of
 from mxnet_operator.client.outage import LOG_SILENCE_SECONDS, READ_SILENCE_SECONDS, Outage, Retries
+from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, SilentConnectionError
+from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
 from mxnet_operator.readers.long_result import is_part
 from mxnet_operator.readers.pods import has_log, is_log_complete, why_not_started
@@ -31,39 +34,27 @@ State = Literal["writes", "ended", "gone"]
 """Of a pod's main container."""
 
 
+@dataclass
 class PodLog:
-    """Log of one pod's main container, read from where its cursor is.
+    """Log of one pod's main container, read from where its cursor is."""
 
-    Args:
-        client: Client to read with.
-        namespace: Namespace of the pod.
-        pod: Name of the pod.
-        uid: UID of the pod: `follow` doesn't read the log of another one that takes the name.
-        cursor: Position to begin at.
-        outage: Outage of the API server.
-        on_trouble: Called once with why the log can't be read, while its pod can; reading is tried on.
-    """
+    client: "Client"
+    namespace: str
+    pod: str
+    uid: str = ""
+    """UID of the pod: `follow` doesn't read the log of another one that takes the name."""
+    _: KW_ONLY
+    cursor: LogCursor = field(default_factory=LogCursor)
+    outage: InitVar[Outage | None] = None
+    on_trouble: OnLine = lambda _: None
+    """Called once with why the log can't be read, while its pod can; reading is tried on."""
+    is_cut: bool = field(default=False, init=False)
+    """Whether the last stream has ended at its limit of bytes."""
 
-    def __init__(
-        self,
-        client: "Client",
-        namespace: str,
-        pod: str,
-        uid: str = "",
-        *,
-        cursor: LogCursor | None = None,
-        outage: Outage | None = None,
-        on_trouble: OnLine = lambda _: None,
-    ) -> None:
-        self.cursor = cursor or LogCursor()
-        self.uid = uid
-        self.is_cut = False
-        """Whether the last stream has ended at its limit of bytes."""
-        self._client = client
-        self._pod, self._path = pod, PODS.path(namespace, pod)
+    def __post_init__(self, outage: Outage | None) -> None:
+        self._path = PODS.path(self.namespace, self.pod)
         outage = outage or Outage()
         self._streams, self._looks = Retries(outage), Retries(outage)
-        self._on_trouble = on_trouble
         self._is_in_trouble = False
 
     async def follow(self, *, tail: int | None = None) -> AsyncGenerator[str]:
@@ -98,7 +89,7 @@ class PodLog:
                     raise
                 elif not self._is_in_trouble:
                     self._is_in_trouble = True
-                    self._on_trouble(f"the log of {self._pod} can't be read for now: {error}")
+                    self.on_trouble(f"the log of {self.pod} can't be read for now: {error}")
             else:
                 if state == "ended":
                     return
@@ -138,7 +129,7 @@ class PodLog:
         params: dict[str, str | int | bool] = {"container": names.CONTAINER, "timestamps": True}
         params |= {name: value for name, value in asked if value is not None}
         idle = LOG_SILENCE_SECONDS if follow else READ_SILENCE_SECONDS
-        async with contextlib.aclosing(self._client.stream(f"{self._path}/log", params, idle_timeout=idle)) as chunks:
+        async with contextlib.aclosing(self.client.stream(f"{self._path}/log", params, idle_timeout=idle)) as chunks:
             async for chunk in chunks:
                 size += len(chunk)
                 for line in splitter.feed(chunk):
@@ -150,22 +141,10 @@ class PodLog:
 
     async def state(self) -> State:
         """Return how the pod stands: the log of one that is gone went with it, and its name may be another's."""
-        from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
-
-        while True:
-            try:
-                found = await self._client.find(self._path, shape=Stored)
-            except (ApiUnavailable, ApiError) as error:
-                await self._looks.pause_or_raise(error)
-                continue
-            self._looks.answered()
-            return _state(found, self.uid)
-
-
-def _state(pod: Mapping[str, Any] | None, uid: str) -> State:
-    if pod is None or pod["metadata"]["uid"] != uid:
-        return "gone"
-    return "ended" if is_log_complete(pod) else "writes"
+        pod = await self._looks.until_answered(lambda: self.client.find(self._path, shape=Stored))
+        if pod is None or pod["metadata"]["uid"] != self.uid:
+            return "gone"
+        return "ended" if is_log_complete(pod) else "writes"
 
 
 class PodFollower:
@@ -203,7 +182,6 @@ class PodFollower:
         return False
 
     async def cancel(self) -> None:
-        """Stop at once."""
         self.task.cancel()
         await asyncio.wait({self.task})
 
@@ -229,30 +207,27 @@ class PodFollower:
         return False
 
 
+@dataclass
 class LogFollower:
     """Hands each line of a replica's main container to `on_line`, as often as a pod of it starts anew.
 
     Lines come with their ends, byte for byte (`surrogateescape`), and very long ones in pieces.
     """
 
-    def __init__(
-        self,
-        client: "Client",
-        job: dict[str, Any],
-        replica: str,
-        on_line: OnLine,
-        *,
-        on_wait: OnLine = lambda _: None,
-        tail: int | None = None,
-        outage: Outage | None = None,
-    ) -> None:
-        """`tail` limits the first log to its last lines; `on_wait` is called with why a log has no lines yet."""
-        self._client, self._job = client, job
-        self._namespace = job["metadata"]["namespace"]
-        self._pod = pod_name(job["metadata"]["name"], replica)
-        self._on_line, self._on_wait = on_line, on_wait
-        self._tail = tail
-        self._outage = outage or Outage()
+    client: "Client"
+    job: dict[str, Any]
+    replica: str
+    on_line: OnLine
+    _: KW_ONLY
+    on_wait: OnLine = lambda _: None
+    """Called with why a log has no lines yet."""
+    tail: int | None = None
+    """Limits the first log to its last lines."""
+    outage: Outage = field(default_factory=Outage)
+
+    def __post_init__(self) -> None:
+        self._namespace = self.job["metadata"]["namespace"]
+        self._pod = pod_name(self.job["metadata"]["name"], self.replica)
         self._watching: asyncio.Task[None] | None = None
         self._reading: PodFollower | None = None
 
@@ -297,34 +272,34 @@ class LogFollower:
 
     def _pods(self) -> AsyncGenerator[dict[str, dict[str, Any]]]:
         selector = {"fieldSelector": f"metadata.name={self._pod}"}
-        return collections(self._client, PODS.path(self._namespace), selector, outage=self._outage)
+        return collections(self.client, PODS.path(self._namespace), selector, outage=self.outage)
 
     def _begin(self, pods: dict[str, dict[str, Any]]) -> bool:
         """Begin to follow the log of the replica's pod, unless that was begun before, or there is none yet."""
-        for pod in pods_of(self._job, pods.values()):
+        for pod in pods_of(self.job, pods.values()):
             uid = pod["metadata"]["uid"]
             if self._reading is not None and uid == self._reading.log.uid:
                 continue
             if not has_log(pod):
-                self._on_wait(why_not_started(pod))
+                self.on_wait(why_not_started(pod))
                 continue
-            self._on_wait("")
+            self.on_wait("")
             log = PodLog(
-                self._client,
+                self.client,
                 self._namespace,
                 self._pod,
                 uid,
                 cursor=LogCursor(exact=True),
-                outage=self._outage,
-                on_trouble=self._on_wait,
+                outage=self.outage,
+                on_trouble=self.on_wait,
             )
-            self._reading = PodFollower(log, self._hand_on, tail=self._tail)
-            self._tail = None
+            self._reading = PodFollower(log, self._hand_on, tail=self.tail)
+            self.tail = None
             return True
         return False
 
     async def _hand_on(self, line: str) -> None:
-        self._on_line(line)
+        self.on_line(line)
 
 
 async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncGenerator[str]:
@@ -334,6 +309,3 @@ async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | N
         async for line in lines:
             if not is_part(line):
                 yield line
-
-
-__all__ = ["LogFollower", "PodFollower", "PodLog", "log_lines"]

@@ -65,6 +65,3 @@ async def read_training(
         if lines == 1 or not log.is_cut:
             return training, log.cursor.moment
         log, lines = PodLog(client, namespace, pod), 1
-
-
-__all__ = ["READ_SECONDS", "read_each", "read_training", "read_trainings"]

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.client.resources import resource_of
+from mxnet_operator.kube.answers import Stored
+from mxnet_operator.kube.errors import ApiError
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -22,8 +24,6 @@ async def stored_jobs(client: "Client", namespace: str | None, params: dict[str,
 
 
 async def _list(client: "Client", kind: Kind, namespace: str | None, params: dict[str, str]) -> list[dict[str, Any]]:
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     try:
         listed = await client.list(resource_of(kind).path(namespace), params)
     except ApiError as error:
@@ -35,9 +35,6 @@ async def _list(client: "Client", kind: Kind, namespace: str | None, params: dic
 
 async def stored_job(client: "Client", kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
     """Read the job of a kind that has this name, as stored; None where there is none."""
-    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     try:
         found = await client.get(resource_of(kind).path(namespace, name), shape=Stored)
     except ApiError as error:

@@ -55,6 +55,3 @@ class MXJobClient(BlockingFace):
     ) -> dict[str, Any]:
         """Return the manifest that `submit` would send, without sending it; see `AsyncMXJobClient.manifest`."""
         return self._async.manifest(job, manifest, allow_unknown_fields=allow_unknown_fields)
-
-
-__all__ = ["MXJobClient"]

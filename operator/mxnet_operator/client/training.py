@@ -10,6 +10,7 @@ from mxnet_operator.api.conditions import RUNNING, job_state
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, replicas
 from mxnet_operator.client.stalls import read_each, read_training, read_trainings
+from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.readers.pods import label_of
 from mxnet_operator.readers.training_log import TrainingLog, epochs_asked_for
 from mxnet_operator.readers.worker_logs import MOST_WORKERS, slow_workers, stall_text, stalled_workers
@@ -54,8 +55,6 @@ async def compare_workers(client: "Client", job: dict[str, Any], training: Train
 
     That is where all of them stand, if one stands still, and which are slow. Returns the logs by replica.
     """
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     kind, _, _ = main_replica(job).rpartition("-")
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     workers = [each for each in replicas(job) if each.startswith(f"{kind}-")][:MOST_WORKERS]

@@ -24,13 +24,8 @@ async def with_whole_result(
 ) -> dict[str, Any]:
     """Return the job with its whole result in its status; as it is where that is there already, or lost with its pod.
 
-    Args:
-        client: Client to read with.
-        job: The job, which has ended.
-        wanted: What refers to the result; None for the job's status.
-        replica: Replica that reports the result; None for the main one.
-        outage: Outage of the API server.
-        on_loss: Called with why the result can't be had.
+    `wanted` refers to the result, by default as the job's status does; `replica` reports it, by default the main one.
+    `on_loss` is called with why the result can't be had.
 
     Raises:
         ApiUnavailable: the server was away for too long.
@@ -50,6 +45,3 @@ async def with_whole_result(
         on_loss(wanted.loss)
         return job
     return with_result(job, text)
-
-
-__all__ = ["with_whole_result"]

@@ -50,11 +50,6 @@ def _stalled(worker: str, stall: str) -> StalledWorker:
     )
 
 
-def gang_stall(stalls: Mapping[str, str]) -> str:
-    """Return in one sentence where all workers stand, by the `stall_in` of each one's last line."""
-    return stall_text(stalled_workers(stalls))
-
-
 def stall_text(stalled: Sequence[StalledWorker]) -> str:
     """Return in one sentence where all workers stand; empty where none does.
 

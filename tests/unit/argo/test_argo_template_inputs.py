@@ -12,7 +12,7 @@ from argo_expressions import Expressions
 from descriptions import MEANT
 
 from mxnet_argo import MXJobRunner, MXJobStep, mxjob_ref
-from mxnet_argo.catalog import CATALOG, mxjob_train, train
+from mxnet_argo.catalog import CATALOG, train
 from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.inputs import parameters
 from mxnet_operator.api import names
@@ -137,7 +137,7 @@ def argos_job(argo: Expressions, template: str, given: dict[str, str]) -> dict[s
 @pytest.mark.kubernetes("argo-evaluate")
 @pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner", "mxjob-sweep", "mxjob-tune-then-train"])
 def test_every_template_passes_every_shared_parameter_on_to_its_training(argo: Expressions, template: str) -> None:
-    assert parameters(mxjob_train().arguments).keys() - {"on-failure", "keep-failed-for"} == SHARED.keys()
+    assert parameters(CATALOG["mxjob-train"]().arguments).keys() - {"on-failure", "keep-failed-for"} == SHARED.keys()
     without = argos_job(argo, "mxjob-train", {})
     assert without["metadata"]["annotations"] == {names.DELETE_WITH_WORKFLOW_ANNOTATION: "true"}
     for name, value in SHARED.items():

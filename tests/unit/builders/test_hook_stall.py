@@ -9,7 +9,7 @@ import pytest
 from waiting import SECONDS
 
 from mxnet_operator.builders.fail_fast import HOOK
-from mxnet_operator.readers.worker_logs import gang_stall, stall_in
+from mxnet_operator.readers.worker_logs import stall_in, stall_text, stalled_workers
 
 COMPUTES = "import time\nend = time.process_time() + 1.4\nwhile time.process_time() < end: pass"
 STANDS_STILL = "import threading; threading.Event().wait()"
@@ -66,7 +66,10 @@ def test_it_ends_with_138_and_its_last_lines_say_where(folder: Path) -> None:
     line = ended.stderr.splitlines()[-1]
     assert line.startswith("mxjob: stalled for 1 s, without CPU or output, at ")
     assert line.endswith("train.py:3, in wait")
-    assert gang_stall({"worker-0": stall_in(line)}) == "stalled for 1s: worker-0 stands at train.py:3 in wait"
+    assert (
+        stall_text(stalled_workers({"worker-0": stall_in(line)}))
+        == "stalled for 1s: worker-0 stands at train.py:3 in wait"
+    )
     assert f'train.py", line 3, in <module>\n    {STANDS_STILL}' in ended.stderr
 
 
@@ -76,7 +79,7 @@ def test_one_that_waits_in_mxnet_says_in_what(folder: Path) -> None:
     line = ended.stderr.splitlines()[-1]
     assert line.endswith("train.py:3, in MXNet's wait_to_read: do all workers make as many batches?")
     said = "stalled for 1s: worker-0 waits in MXNet's wait_to_read at train.py:3 (uneven batches?)"
-    assert gang_stall({"worker-0": stall_in(line)}) == said
+    assert stall_text(stalled_workers({"worker-0": stall_in(line)})) == said
 
 
 @pytest.mark.parametrize(
@@ -116,6 +119,11 @@ def test_a_gang_that_is_not_complete_after_a_minute_is_reported_and_not_ended(fo
     assert (ended.returncode, ended.stdout) == (0, "done\n")
     (line,) = (each for each in ended.stderr.splitlines() if "mxjob: " in each)
     joined = {"worker-0": stall_in(line), "worker-1": ""}
-    assert gang_stall(joined) == "waits for the gang for 1s: joined by worker-0 at train.py:7, but not by worker-1"
+    assert (
+        stall_text(stalled_workers(joined))
+        == "waits for the gang for 1s: joined by worker-0 at train.py:7, but not by worker-1"
+    )
     joined["worker-1"] = stall_in(line)
-    assert gang_stall(joined).endswith("but not by a server, the scheduler, or a worker that sets DMLC_* itself")
+    assert stall_text(stalled_workers(joined)).endswith(
+        "but not by a server, the scheduler, or a worker that sets DMLC_* itself"
+    )

@@ -30,7 +30,7 @@ from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.verbs import logs, wait
 from mxnet_operator.client import AsyncMXJobClient, JobNotFoundError, MXJobClient
-from mxnet_operator.client.job_client import JobClient
+from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import in_v1_words
 from mxnet_operator.dashboard.job_feed import JobFeed
 from mxnet_operator.kube.cache import Indexer
@@ -44,13 +44,9 @@ from mxnet_operator.local.waiting import Timing
 from mxnet_provider.exceptions import MXNetJobDeletedError
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.metrics import Metrics
-from mxnet_provider.options import WaitOptions
-from mxnet_provider.replica_logs import ReplicaLogs
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
-from mxnet_provider.watch import JobWatch
 
 MANIFEST: dict[str, Any] = {
     "apiVersion": "kubeflow.org/v1",
@@ -161,28 +157,16 @@ class TaskLog:
     warning = error = debug = lambda *_: None
 
 
-class Jobs(AsyncJobClient):
+def jobs_of(kubeconfig: Path) -> AsyncJobClient:
     """The job client of the provider, over a kubeconfig."""
-
-    user_agent = "test"
-
-    def __init__(self, kubeconfig: Path) -> None:
-        super().__init__(lambda _: None)
-        self._kubeconfig = kubeconfig
-
-    async def _configuration(self, *, anew: bool) -> Any:
-        from mxnet_provider.hooks import kube_configuration
-
-        return await asyncio.to_thread(kube_configuration.load, {}, config_file=str(self._kubeconfig))
+    return MXNetJobHook(kubernetes_conn_id=None, config_file=str(kubeconfig)).job_client()
 
 
 async def airflow(server: FollowedServer, *, follows: bool) -> str:
-    ref, log = JobRef(name="digits", namespace="default", uid=JOB_UID), TaskLog()
-    async with Jobs(server.kubeconfig) as jobs:
-        metrics = Metrics({}, print)
-        replicas = ReplicaLogs(jobs, ref, ["worker-0"], log, metrics.read, follows=follows)  # type: ignore[arg-type]
-        watch = JobWatch(jobs, ref, WaitOptions(poll_interval=10), replicas, log, metrics=metrics)  # type: ignore[arg-type]
-        event = await watch.run()
+    log = TaskLog()
+    async with jobs_of(server.kubeconfig) as jobs:
+        waits = MXNetJobTrigger(name="digits", namespace="default", uid=JOB_UID)
+        event = await waits.watch(jobs, log, None, in_worker=follows)  # type: ignore[arg-type]
     return {"succeeded": "Succeeded", "deleted": "gone"}.get(event.status, event.status)
 
 
@@ -196,14 +180,14 @@ async def trigger(server: FollowedServer) -> str:
 
 async def sensor(server: FollowedServer) -> str:
     waits = MXNetJobStateTrigger(name="digits", namespace="default", target_states=["Succeeded"])
-    async with Jobs(server.kubeconfig) as jobs:
-        decision = await waits._watch(jobs)  # type: ignore[arg-type]
+    async with jobs_of(server.kubeconfig) as jobs:
+        decision = await waits.watch(jobs, waits.log)  # type: ignore[arg-type]
     return {"reached": "Succeeded", "missing": "gone"}.get(decision.status, decision.status)
 
 
 async def sensor_in_worker(server: FollowedServer) -> str:
     hook = MXNetJobHook()
-    hook.job_client = lambda: Jobs(server.kubeconfig)  # type: ignore[method-assign]
+    hook.job_client = lambda: jobs_of(server.kubeconfig)  # type: ignore[method-assign]
     waits = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", timeout=3600, deferrable=False)
     waits.__dict__["hook"] = hook
     try:

@@ -6,8 +6,8 @@ import itertools
 import pytest
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider import replica_logs
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.replica_logs import ReplicaLogs
 
 REF = JobRef(name="digits", namespace="default", uid="1")

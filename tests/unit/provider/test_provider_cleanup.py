@@ -9,7 +9,6 @@ import pytest
 from mxnet_operator.api import names
 from mxnet_provider.cli.definition import get_mxnet_cli_commands
 from mxnet_provider.job.abandoned import fate, is_unfinished, try_id_of
-from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.job.task_state import ABSENT, UNANSWERED
 
 NOW = datetime(2026, 11, 22, 6, 0, tzinfo=UTC)
@@ -58,7 +57,7 @@ def test_what_may_outlive_its_task_is_left_whatever_becomes_of_that(found, why):
 
 
 def test_a_job_that_the_end_of_its_task_suspended_waits_for_a_retry():
-    it = job({**HELD, SUSPENDED_BY_AIRFLOW: "true"})
+    it = job({**HELD, names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true"})
     it["spec"] = {"runPolicy": {"suspend": True}}
     assert fate(it, "failed", NOW, min_age=MIN_AGE).what == "leave"
 

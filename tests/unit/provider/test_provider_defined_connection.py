@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,13 +10,14 @@ import pytest
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, ErrorResponse
+from kubernetes.client import Configuration
 
-from mxnet_provider.cluster import ClusterConnection
+from mxnet_provider.exceptions import AirflowUnreachableError
+from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.api_errors import is_transient
-from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
-from mxnet_provider.triggers.connection import connected
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 UNDEFINED = ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
 OUTAGES = [
@@ -59,7 +61,7 @@ def by_worker(conn_id: str) -> Any:
 
 
 def by_trigger(conn_id: str) -> Any:
-    return asyncio.run(MXNetJobAsyncHook(kubernetes_conn_id=conn_id).get_conn_extras())
+    return asyncio.run(MXNetJobAsyncHook(kubernetes_conn_id=conn_id)._connection_extra())
 
 
 both = pytest.mark.parametrize("extras", [by_worker, by_trigger])
@@ -117,6 +119,25 @@ def test_where_there_is_nobody_to_ask_airflow_is_believed(monkeypatch: pytest.Mo
     assert extras(DEFAULT) == {}
 
 
+@pytest.mark.parametrize("hook", [MXNetJobHook, MXNetJobAsyncHook])
+def test_a_connection_is_looked_up_anew_once_its_credentials_are_rejected(
+    monkeypatch: pytest.MonkeyPatch, hook: type[Any]
+) -> None:
+    stored, read = iter("ab"), []
+
+    def load(extra: Any, **_: Any) -> Configuration:
+        read.append(extra)
+        return Configuration(host="http://127.0.0.1")
+
+    monkeypatch.setattr(kube_configuration, "load", load)
+    monkeypatch.setattr(hook, "get_connection", lambda *_: SimpleNamespace(extra_dejson={"namespace": next(stored)}))
+    made = hook(kubernetes_conn_id=NAMED)
+    client = made if isinstance(made, MXNetJobAsyncHook) else made.job_client()
+    for anew in (False, False, True):
+        asyncio.run(client._credentials(anew=anew))
+    assert [each["namespace"] for each in read] == ["a", "a", "b"]
+
+
 class Hook(contextlib.AbstractAsyncContextManager[str]):
     """A hook that can't say where its cluster is for the first few times."""
 
@@ -137,15 +158,18 @@ class Hook(contextlib.AbstractAsyncContextManager[str]):
 
 @pytest.mark.parametrize(("outage", "is_waited_out"), [(3, True), (1000, False)])
 def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
-    monkeypatch: pytest.MonkeyPatch, outage: int, is_waited_out: bool
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, outage: int, is_waited_out: bool
 ) -> None:
-    Hook.left, clock, said = outage, [0.0], []
+    caplog.set_level("INFO")
+    monkeypatch.setattr(MXNetJobTrigger, "log", logging.getLogger("trigger"))
+    Hook.left, clock = outage, [0.0]
 
     async def sleep(seconds: float) -> None:
         clock[0] += seconds
 
     async def enter() -> str:
-        async with connected(ClusterConnection(kubernetes_conn_id=NAMED), said.append, tolerance=600) as hook:
+        trigger = MXNetJobTrigger(name="j", namespace="default", uid="u", kubernetes_conn_id=NAMED)
+        async with trigger.connected() as hook:
             return str(hook)
 
     monkeypatch.setattr("mxnet_provider.hooks.mxnet_job_async.MXNetJobAsyncHook", Hook)
@@ -153,7 +177,7 @@ def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
     monkeypatch.setattr("mxnet_operator.client.outage.time", SimpleNamespace(monotonic=lambda: clock[0]))
     if is_waited_out:
         assert asyncio.run(enter()) == "the hook"
-        assert said
+        assert "Trying again" in caplog.text
     else:
         with pytest.raises(AirflowUnreachableError):
             asyncio.run(enter())

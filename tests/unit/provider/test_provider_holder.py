@@ -17,6 +17,7 @@ from waiting_jobs import waiting_job
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
+from mxnet_operator.client.job_client import Deletion, Leave
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.holder import Lease, LeaseRenewer
@@ -86,10 +87,10 @@ def test_of_two_tokens_it_is_known_which_is_the_later_try_s(token, than, newer):
 def test_only_the_holder_ends_an_unfinished_job_and_names_the_version_that_it_read(action, standing):
     asked = kill.request(job(standing), "u", action, holder.held_by_try(TRY_1))
     if standing not in ("", TRY_1, RUN_A, RUN_B):
-        assert isinstance(asked, kill.Leave)
+        assert isinstance(asked, Leave)
         assert "waits for it now" in asked.why
     elif action == "delete":
-        assert asked == kill.Deletion("7")
+        assert asked == Deletion("7")
     else:
         assert isinstance(asked, dict)
         assert asked["metadata"]["resourceVersion"] == "7"
@@ -107,26 +108,26 @@ def test_only_the_holder_ends_an_unfinished_job_and_names_the_version_that_it_re
     ids=["gone", "another", "going", "succeeded", "failed"],
 )
 def test_what_is_over_or_another_s_is_left_without_a_word(found):
-    assert kill.request(found, "u", "delete", holder.held_by_try(TRY_1)) == kill.Leave()
+    assert kill.request(found, "u", "delete", holder.held_by_try(TRY_1)) == Leave()
 
 
 @pytest.mark.parametrize("action", ["delete", "suspend"])
 def test_a_job_whose_success_is_known_is_ended_for_a_cleared_task_alone(action):
     job = waiting_job("SchedulerStillRunning")
     left = kill.request(job, "u", action, lambda _: True)
-    assert left == kill.Leave("all its Workers have succeeded, and it succeeds within a minute")
-    assert not isinstance(kill.request(job, "u", action, lambda _: True, is_cleared=True), kill.Leave)
+    assert left == Leave("all its Workers have succeeded, and it succeeds within a minute")
+    assert not isinstance(kill.request(job, "u", action, lambda _: True, is_cleared=True), Leave)
 
 
 def test_nothing_is_done_where_the_job_is_to_be_kept():
-    assert kill.request(job(), "u", "keep", holder.held_by_try(TRY_1)) == kill.Leave()
+    assert kill.request(job(), "u", "keep", holder.held_by_try(TRY_1)) == Leave()
 
 
 @pytest.mark.parametrize("standing", TOKENS)
 def test_a_finished_job_is_removed_by_its_holder_alone(standing):
     """Another try may be about to read how it ended."""
     asked = kill.removal(job(standing, "Succeeded"), "u", holder.held_by_try(TRY_1))
-    assert isinstance(asked, kill.Deletion) is (standing in ("", TRY_1, RUN_A, RUN_B))
+    assert isinstance(asked, Deletion) is (standing in ("", TRY_1, RUN_A, RUN_B))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,7 @@ def test_every_order_in_which_two_triggerers_and_a_retry_take_the_job_leaves_one
         may = [name for name, token in processes.items() if holder.held_exactly_by(TRY_1, token)(holder.holder_of(it))]
         assert len(may) == 1, order
         it = job(TRY_2)
-        assert all(isinstance(_asked(it, token), kill.Leave) for token in (TRY_1, RUN_A, RUN_B))
+        assert all(isinstance(_asked(it, token), Leave) for token in (TRY_1, RUN_A, RUN_B))
 
 
 def _asked(it, token):

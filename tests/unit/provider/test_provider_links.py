@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider import airflow_versions
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 
 REF = JobRef(name="digits", namespace="team-a", uid="u")

@@ -6,10 +6,10 @@ import pytest
 
 from mxnet_operator.api import names
 from mxnet_operator.client import outage
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
 from mxnet_provider import replica_logs
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.replica_logs import ReplicaLogs
 
@@ -76,11 +76,13 @@ class ScriptedLog:
     def __init__(self, *streams):
         self.streams = list(streams)
         self.asked = []
+        self.listed = 0
         self.shown = []
         self.warnings = []
         self.api = self
 
     async def replica_pods(self, _ref):
+        self.listed += 1
         return [self.pod()]
 
     async def find(self, _path, *, shape):
@@ -224,5 +226,15 @@ async def test_a_log_that_is_read_on_by_another_has_each_line_once():
         for _ in range(5):
             await asyncio.sleep(0)
     assert 0 < len(log.shown) < 1000
-    await ReplicaLogs(log, ref, ["worker-0"], log, len, cursors=first.cursors()).drain([log.pod(ended=True)])
+    await ReplicaLogs(log, ref, ["worker-0"], log, len, cursors=first.positions()).drain([log.pod(ended=True)])
     assert log.shown == numbers
+
+
+async def test_a_pod_that_a_restart_deleted_is_no_fault_and_the_next_is_looked_for():
+    deleted = ApiError(404, "NotFound", 'pods "digits-worker-0" not found')
+    log = ScriptedLog([b"2026-11-21T12:00:01Z first\n"], [deleted], [b"2026-11-21T12:00:09Z second\n"])
+    ref = JobRef(name="digits", namespace="default", uid="u")
+    async with ReplicaLogs(log, ref, ["worker-0"], log, len) as logs:
+        for _ in range(3):
+            await logs.poll({"status": {"state": "Running"}})
+    assert (log.shown, log.warnings, log.listed) == (["first", "second"], [], 2)

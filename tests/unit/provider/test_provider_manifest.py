@@ -70,11 +70,6 @@ def test_replicas_default_to_one_and_a_bad_count_is_left_to_validation():
     assert manifest.replica_counts(job) == {"Worker": 1, "Server": 1, "Scheduler": 1}
 
 
-def test_metadata_that_is_no_mapping_is_refused():
-    with pytest.raises(MXNetManifestError, match="metadata: Invalid value"):
-        manifest.metadata_of({"metadata": "digits"})
-
-
 @pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST, SEED_003_LINEAR, SEED_000_MXNETJOB])
 def test_a_manifest_of_an_older_format_becomes_the_v1_job_that_it_means(written):
     meant = manifest.as_v1(manifest.parse(written), print)

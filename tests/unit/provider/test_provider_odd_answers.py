@@ -8,13 +8,14 @@ from odd_answers import ODD
 from scripted_api import answer, make_object, make_status, scripted_api
 from waiting import MOMENT
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import Retries
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.hooks.api_errors import is_transient
+from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
-from mxnet_provider.job.job_ref import JobRef
 
 REF = JobRef.of({"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": make_object("a", 1)["metadata"]})
 CALLS = {
@@ -26,7 +27,7 @@ CALLS = {
 ONLY_SYNC = {
     "create_job": (make_object("a", 1, apiVersion="kubeflow.org/v1", kind="MXJob"),),
     "list_jobs": ("default", "a=b"),
-    "warnings": ("a", "default"),
+    "warnings": (REF,),
 }
 BELIEVED = {odd: {"delete_job"} for odd in ("200 a Status", "200 items null", "200 a list without a version")}
 """What looks like an answer to these calls: a deletion is answered with a Status, an object, or a list of them."""
@@ -39,10 +40,15 @@ def configuration(url):
 
 
 def sync_hook(url, **options):
-    """The hook with a client of its own, as its get_conn makes one."""
+    """The hook of a server whose address no connection says."""
+
+    class Jobs(AsyncJobClient):
+        async def _configuration(self):
+            return configuration(url)
+
     hook = MXNetJobHook(**options)
     if url:
-        hook.__dict__["api_client"] = client.ApiClient(configuration(url))
+        hook.job_client = lambda: Jobs(hook, print)
     return hook
 
 

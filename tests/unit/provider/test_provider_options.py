@@ -13,6 +13,7 @@ from mxnet_operator.description import Role
 from mxnet_operator.description.checks import given_fields
 from mxnet_operator.readers.pods import label_of
 from mxnet_provider.callbacks import MXNetJobCallback
+from mxnet_provider.cluster import connection_of
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
@@ -125,7 +126,7 @@ def test_a_cluster_policy_may_set_what_a_dag_s_author_may(option, value):
         Bill.named.clear()
         manifest = operator.manifest_to_create(CONTEXT, "0" * 32)
         options = operator._wait_options, operator._log_options, operator._end_options, operator._lease(CONTEXT)
-        return manifest, *options, operator.connection, list(Bill.named)
+        return manifest, *options, connection_of(operator), list(Bill.named)
 
     given = {"task_id": "t", "image": "a", "namespace": "default", "execution_timeout": timedelta(hours=1)}
     by_policy = MXNetJobOperator(**given)
@@ -151,7 +152,7 @@ def test_a_time_without_end_is_refused_wherever_it_is_set(option, value):
 
 def test_an_infinite_startup_timeout_is_none_as_it_was():
     operator = MXNetJobOperator(task_id="t", image="a", startup_timeout=float("inf"))
-    assert (operator.startup_timeout, operator._wait_options.startup_timeout) == (None, None)
+    assert operator._wait_options.startup_timeout is None
     by_policy = MXNetJobOperator(task_id="t", image="a")
     by_policy.startup_timeout = float("inf")
     assert by_policy._wait_options.startup_timeout is None
@@ -178,7 +179,7 @@ def test_a_kubeconfig_s_path_reaches_triggers_as_text():
     trigger = MXNetJobTrigger(name="j", namespace="default", uid="u", config_file=file)
     assert trigger.serialize()[1]["config_file"] == "/etc/kubeconfig"
     sensor = MXNetJobSensor(task_id="s", job_name="j", config_file=file)
-    assert sensor.connection.arguments()["config_file"] == "/etc/kubeconfig"
+    assert connection_of(sensor)["config_file"] == "/etc/kubeconfig"
 
 
 def test_what_is_no_callback_is_refused():

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
-from mxnet_provider.options import WaitOptions
-from mxnet_provider.replica_logs import ReplicaLogs
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
@@ -77,28 +75,26 @@ def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> S
     made = Server(looks)
     monkeypatch.setattr("mxnet_operator.client.outage.time", SimpleNamespace(monotonic=made.clock))
     patched = SimpleNamespace(**{**vars(asyncio), "sleep": made.sleep})
-    for module in ("mxnet_operator.client.outage", "mxnet_provider.watch"):
+    for module in ("mxnet_operator.client.outage", "mxnet_provider.watch", "mxnet_provider.triggers.mxnet_job_state"):
         monkeypatch.setattr(f"{module}.asyncio", patched)
     return made
 
 
 def wait_in_a_worker(server: Server, **options: float) -> Any:
     log: Any = SimpleNamespace(info=print, warning=print)
-    metrics = Metrics({}, print)
-    logs = ReplicaLogs(server, REF, (), log, metrics.read)  # type: ignore[arg-type]
-    watch = JobWatch(server, REF, WaitOptions(**options), logs, log, metrics=metrics)  # type: ignore[arg-type]
-    return run_in_thread(watch.run_or_raise())
+    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u", get_logs=False, **options)  # type: ignore[arg-type]
+    return run_in_thread(trigger.watch(server, log, None, in_worker=True))  # type: ignore[arg-type]
 
 
 def wait_in_a_trigger(server: Server, **options: float) -> Any:
     trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u", get_logs=False, **options)  # type: ignore[arg-type]
-    return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+    return asyncio.run(trigger.watch(server, trigger.log, None))  # type: ignore[arg-type]
 
 
 def wait_in_a_deferred_sensor(server: Server, **options: float) -> Any:
     states = ["Succeeded"]
     trigger = MXNetJobStateTrigger(name="digits", namespace="default", target_states=states, **options)  # type: ignore[arg-type]
-    return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+    return asyncio.run(trigger.watch(server, trigger.log))  # type: ignore[arg-type]
 
 
 def wait_in_a_sensor(server: Server, *, poll_interval: float = 10, **options: float) -> Any:
@@ -106,7 +102,7 @@ def wait_in_a_sensor(server: Server, *, poll_interval: float = 10, **options: fl
     hook.job_client = lambda: contextlib.nullcontext(server)  # type: ignore[method-assign, assignment, return-value]
     sensor = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", poke_interval=poll_interval)
     sensor.__dict__["hook"] = hook
-    return sensor._wait(options.get("api_outage_tolerance", sensor.api_outage_tolerance))
+    return sensor._wait(sensor._trigger(options.get("api_outage_tolerance", 600.0)))
 
 
 @each_outage
@@ -201,12 +197,13 @@ class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
     async def drain(self, pods: list[object]) -> None:
         self.is_drained = pods == []
 
-    def cursors(self) -> dict[str, list[object]]:
+    def positions(self) -> dict[str, list[object]]:
         return {}
 
 
 @pytest.mark.parametrize("looks", [[(0, END)]])
 async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
     logs, log = Logs(), SimpleNamespace(info=print, warning=print)
-    event = await JobWatch(server, REF, WaitOptions(), logs, log, metrics=Metrics({}, print)).run()  # type: ignore[arg-type]
+    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u")
+    event = await JobWatch(server, trigger, logs, log, Metrics({}, print), None, lambda _job: None).run()  # type: ignore[arg-type]
     assert (event.status, event.reason, logs.is_drained) == ("succeeded", "JobSucceeded", True)

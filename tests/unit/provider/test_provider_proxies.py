@@ -8,8 +8,9 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.rest import RESTClientObject
 
+from mxnet_operator.client.job_client import JobRef
+from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.job_ref import JobRef
 
 ANSWER = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 
@@ -54,7 +55,7 @@ async def test_a_proxy_is_used_where_the_worker_uses_it(
     configuration.proxy = f"http://127.0.0.1:{port}"
     configuration.no_proxy = no_proxy
     worker = isinstance(RESTClientObject(configuration).pool_manager, urllib3.ProxyManager)
-    monkeypatch.setattr(MXNetJobHook, "configuration", lambda _, **__: configuration)
-    async with MXNetJobHook().job_client() as jobs:
+    monkeypatch.setattr(kube_configuration, "load", lambda *_, **__: configuration)
+    async with MXNetJobHook(kubernetes_conn_id=None).job_client() as jobs:
         assert await jobs.get_job(JobRef(name="none", namespace="default")) is None
     assert asked[0].startswith("GET http://" if worker else "GET /apis")

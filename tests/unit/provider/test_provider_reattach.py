@@ -8,10 +8,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import task_labels, task_memory
-from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.job.reattach import Try, decide, decide_by_labels
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -45,7 +44,7 @@ def labelled(state: str = "Running", **labels: str) -> dict[str, Any]:
 
 GOING = job(deletionTimestamp="2026-11-21T12:00:00Z")
 SUSPENDED = {
-    **job("Suspended", annotations={SUSPENDED_BY_AIRFLOW: "true"}),
+    **job("Suspended", annotations={names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true"}),
     "spec": {"runPolicy": {"suspend": True}},
 }
 BY_A_QUEUE = {**job("Suspended"), "spec": {"runPolicy": {"suspend": True}}}

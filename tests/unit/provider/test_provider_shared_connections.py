@@ -14,9 +14,9 @@ from scripted_api import make_object
 from served_requests import served_requests
 from waiting import MOMENT
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
-from mxnet_provider.job.job_ref import JobRef
 
 JOB = make_object("a", 1, apiVersion="kubeflow.org/v1", kind="MXJob")
 REF = JobRef.of(JOB)

@@ -1,10 +1,17 @@
 """Where all workers stand still, in a task's log."""
 
 from mxnet_operator.api import names
-from mxnet_provider.job.job_ref import JobRef
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.stalled_gang import StalledGang
 
-REF = JobRef(name="digits", namespace="default", uid="u")
+REPLICAS = {"Scheduler": {"replicas": 1}, "Worker": {"replicas": 2}}
+JOB = {
+    "apiVersion": names.API_VERSION,
+    "kind": names.KIND,
+    "metadata": {"name": "digits", "namespace": "default", "uid": "u"},
+    "spec": {"mxReplicaSpecs": REPLICAS},
+}
+REF = JobRef.of(JOB)
 WAITS = (
     "mxjob: stalled for 300 s, without CPU or output, at train.py:11, in MXNet's wait_to_read: "
     "do all workers make as many batches?"
@@ -23,13 +30,9 @@ class Cluster:
         self.now = 0.0
         self.warnings: list[str] = []
         self.api = self
-        self.stalled = StalledGang(self, REF, self, lambda: self.now)  # type: ignore[arg-type]
-
-    async def replica_pods(self, _ref):
-        return [self._pod(*label.split("-")) for label in LAST_LINES]
+        self.stalled = StalledGang(self, self, lambda: self.now)  # type: ignore[arg-type]
 
     async def stream(self, path, params, *, idle_timeout):
-        assert params["tailLines"] == 1
         replica = path.removesuffix("/log").rpartition("/digits-")[2]
         yield f"2026-11-21T12:00:01.5Z {LAST_LINES[replica]}\n".encode()
 
@@ -38,14 +41,8 @@ class Cluster:
 
     async def poll_at(self, now):
         self.now = now
-        await self.stalled.poll()
+        await self.stalled.poll(JOB)
         return self.warnings
-
-    @staticmethod
-    def _pod(kind, index):
-        labels = {names.LABEL_REPLICA_TYPE: kind, names.LABEL_REPLICA_INDEX: index}
-        state = {"containerStatuses": [{"name": "mxnet", "state": {"running": {}}}]}
-        return {"metadata": {"name": f"digits-{kind}-{index}", "labels": labels}, "status": state}
 
 
 async def test_the_task_is_warned_once_and_after_all_workers_had_time_to_say_it():

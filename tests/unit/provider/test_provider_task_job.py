@@ -10,13 +10,14 @@ from kubernetes.client import Configuration
 from msgspec import structs, to_builtins
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import Deletion, JobRef
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import holder, kill, task_labels
+from mxnet_provider.job import holder, task_labels
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import Record
 from mxnet_provider.job.task_state import ABSENT, OVER
 from mxnet_provider.operators.task_job import TaskJob
@@ -39,8 +40,9 @@ class Hook:
         self.did: list[str] = []
 
     def end_job(self, _ref: JobRef, decide: Any, **_options: Any) -> Any:
-        self.did.append(type(decide(running(BEFORE))).__name__)
-        return SimpleNamespace(done=True, why="")
+        asked = decide(running(BEFORE))
+        self.did.append(type(asked).__name__)
+        return SimpleNamespace(done=isinstance(asked, Deletion), why=getattr(asked, "why", ""))
 
     def set(self, _key: str, value: Any) -> None:
         self.did.append(f"remember {value['phase']}")
@@ -54,11 +56,11 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
         context,
         hook,
         log=log,
-        plural=names.PLURAL,
         durable=True,
         ends=ends,
         waits=True,
         retries=0,
+        reuse_succeeded=True,
         lease=None,  # type: ignore[arg-type]
     )
     made.known = REF
@@ -68,14 +70,22 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
 @pytest.mark.parametrize(("action", "asked"), [("delete", "Deletion"), ("suspend", "Deletion"), ("keep", "Leave")])
 def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(action: Any, asked: str) -> None:
     hook = Hook()
-    task(hook, EndOptions(on_kill_action=action))._end.replace(running(BEFORE), REF)
+    task(hook, EndOptions(on_kill_action=action)).hold.replace(running(BEFORE))
     assert hook.did == [asked]
+
+
+def test_a_job_that_another_try_holds_is_left_alone_and_the_log_says_whose_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    task(Hook(), EndOptions()).hold.kill(REF, "its task was ended by a user")
+    (said,) = (each.getMessage() for each in caplog.records if each.levelname == "WARNING")
+    assert said == f"{REF.title} is left alone: try 1 of its task waits for it now."
 
 
 def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
     hook = Hook()
     with pytest.raises(MXNetJobError, match="try 2 of its task waits for it now"):
-        task(hook, EndOptions())._end.replace(running(holder.token_of_try(2, "0192-3")), REF)
+        task(hook, EndOptions()).hold.replace(running(holder.token_of_try(2, "0192-3")))
     assert hook.did == []
 
 
@@ -89,16 +99,17 @@ def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
 ) -> None:
     """A task that Airflow reset, as when its scheduler crashed, leaves its job to the next try."""
 
-    def states_for_worker(ti: Any) -> dict[str, str | None]:
+    def run_states(ti: Any, task_id: str, index: int | None) -> dict[str, str | None]:
         if state == "nobody knows":
             raise ConnectionResetError
+        assert (task_id, index) == (ti.task_id, ti.map_index)
         return {} if state == ABSENT else {f"{ti.task_id}_{ti.map_index}": None if state == "None" else state}
 
-    monkeypatch.setattr("mxnet_provider.airflow_versions.states_for_worker", states_for_worker)
+    monkeypatch.setattr("mxnet_provider.airflow_versions._run_states", run_states)
     hook = Hook()
     made = task(hook, EndOptions())
     made._ti.task_id, made._ti.map_index = "train", 3
-    made._end._holds = holder.held_by_try(BEFORE)
+    made.hold.token = BEFORE
     made.worker_ends()
     assert made.killed.is_set()
     assert hook.did == (["Deletion"] if state in BY_A_USER else [])
@@ -108,8 +119,8 @@ def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
 def test_a_worker_whose_airflow_does_not_answer_leaves_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal came in the middle of another question, whose lock its thread holds until the signal is handled."""
     lock, hook = threading.Lock(), Hook()
-    monkeypatch.setattr("mxnet_provider.operators.job_end._STATE_SECONDS", 0.1)
-    monkeypatch.setattr("mxnet_provider.airflow_versions.states_for_worker", lambda _ti: lock.acquire() and {})
+    monkeypatch.setattr("mxnet_provider.operators.job_hold._STATE_SECONDS", 0.1)
+    monkeypatch.setattr("mxnet_provider.airflow_versions.state_of_task", lambda _ti: lock.acquire() and None)
     with lock:
         task(hook, EndOptions()).worker_ends()
         assert hook.did == []
@@ -120,7 +131,7 @@ def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_ans
 ) -> None:
     hook = Hook()
     made = task(hook, EndOptions())
-    made._end._holds = holder.held_by_try(BEFORE)
+    made.hold.token = BEFORE
     with monkeypatch.context() as away:
         away.setattr(hook, "end_job", lambda *_, **__: (_ for _ in ()).throw(ApiUnavailable("away")))
         made.kill("its task was interrupted")
@@ -190,8 +201,8 @@ def test_a_creation_that_met_a_quota_being_counted_is_tried_again(
             raise ApiError(409, did[-1], "m")
         return running(BEFORE)
 
-    hook = MXNetJobHook()
-    monkeypatch.setattr(MXNetJobHook, "configuration", lambda _, **__: Configuration())
+    hook = MXNetJobHook(kubernetes_conn_id=None)
+    monkeypatch.setattr(kube_configuration, "load", lambda *_, **__: Configuration())
     monkeypatch.setattr(Client, "create", create)
     manifest = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "digits", "namespace": "d"}}
     if created:
@@ -219,7 +230,7 @@ class Cluster(Hook):
     def get(self, _key: str) -> Any:
         return self.record
 
-    def list_jobs(self, _namespace: str, _selector: str, _plural: str) -> list[dict[str, Any]]:
+    def list_jobs(self, _namespace: str, _selector: str) -> list[dict[str, Any]]:
         return list(self.jobs.values())
 
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
@@ -232,14 +243,14 @@ class Cluster(Hook):
         self.holders.append(patch["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return True
 
-    def create_job(self, manifest: dict[str, Any], _plural: str) -> dict[str, Any]:
+    def create_job(self, manifest: dict[str, Any]) -> dict[str, Any]:
         self.did.append("create")
         self.holders.append(manifest["metadata"]["annotations"][names.HOLDER_ANNOTATION])
         return {**manifest, "metadata": {**manifest["metadata"], "uid": "new"}}
 
     def end_job(self, ref: JobRef, decide: Any, **_options: Any) -> Any:
         job = self.jobs[ref.name]
-        done = isinstance(decide(job), kill.Deletion)
+        done = isinstance(decide(job), Deletion)
         if done:
             self.did.append(f"delete {ref.name}")
         return SimpleNamespace(done=done, why="")
@@ -279,11 +290,11 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
         context,
         cluster,  # type: ignore[arg-type]
         log=logging.getLogger("task"),  # type: ignore[arg-type]
-        plural=names.PLURAL,
         durable=True,
         ends=EndOptions(**ends),
         waits=True,
         retries=retries,
+        reuse_succeeded=True,
         lease=None,
     )
     manifest = {
@@ -291,7 +302,7 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
         "kind": names.KIND,
         "metadata": {"name": "new", "namespace": "default"},
     }
-    return made.begin(lambda _: manifest, None, namespace=lambda: "default", reuse_succeeded=True)
+    return made.begin(lambda _: manifest, None, lambda: "default")
 
 
 def record_of(job: dict[str, Any], retries: int) -> Record:

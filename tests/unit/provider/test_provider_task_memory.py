@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mxnet_operator.api import names
+from mxnet_operator.client.job_client import JobRef
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_memory import STORE_KEY, Record, TaskMemory
 
 REF = JobRef(name="digits", namespace="ml", uid="u", plural=names.PLURAL)
@@ -38,7 +38,7 @@ def test_a_resumed_try_knows_the_job_its_manifest_and_its_page(stores: bool, map
     before.remember(waits_in="trigger")
     before.note_page(REF, "https://jobs.example.com/digits")
     resumed = TaskMemory(xcoms.task_instance(map_index), store)
-    assert resumed.recall(2, names.PLURAL) == REF
+    assert resumed.recall(2) == REF
     assert resumed.page == "https://jobs.example.com/digits"
     assert (resumed.written.manifest, resumed.written.waits_in) == ("kind: MXJob", "worker")
     assert resumed.stored() == resumed.written
@@ -53,11 +53,11 @@ def test_the_record_of_a_task_that_was_cleared_meanwhile_is_neither_taken_nor_ov
     newer.remember()
     kept = dict(store[STORE_KEY])
     resumed = TaskMemory(xcoms.task_instance(None), store)
-    assert resumed.recall(2, names.PLURAL) == REF
+    assert resumed.recall(2) == REF
     resumed.remember(phase="finished")
     assert store[STORE_KEY] == kept
 
 
 def test_a_try_that_nothing_tells_its_job_fails() -> None:
     with pytest.raises(MXNetJobError, match="which job this is"):
-        TaskMemory(Kept().task_instance(None), Kept()).recall(2, names.PLURAL)
+        TaskMemory(Kept().task_instance(None), Kept()).recall(2)

@@ -8,17 +8,18 @@ import pytest
 
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.triggers import ending
-from mxnet_provider.triggers.connection import storable_errors
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 
 @pytest.mark.parametrize("said", ["a\0b", "\ud800", "x" * 10**6], ids=["NUL", "surrogate", "long"])
-def test_a_trigger_fails_with_nothing_that_a_database_refuses(said, caplog):
+def test_a_trigger_fails_with_nothing_that_a_database_refuses(said, caplog, monkeypatch):
+    monkeypatch.setattr(MXNetJobTrigger, "log", logging.getLogger("trigger"))
     failure = RuntimeError(said)
     failure.__cause__ = ValueError(said)
     with (
         caplog.at_level(logging.ERROR),
         pytest.raises(MXNetJobError, match="RuntimeError: ") as caught,
-        storable_errors(logging.getLogger("trigger")),
+        MXNetJobTrigger(name="j", namespace="default", uid="u")._storable_errors(),
     ):
         raise failure
 
@@ -33,14 +34,14 @@ async def test_the_first_trigger_of_a_triggerer_asks_airflow_early_and_waits_for
     """Airflow's triggerer has no heartbeat while it builds what answers: else that came as a user ended a task."""
     asked, answered = [], asyncio.Event()
 
-    async def states_of(ti):
+    async def ask(ti):
         asked.append(ti)
         await answered.wait()
         raise OSError("nobody needs this answer")
 
     monkeypatch.setattr(ending, "_asked_early", False)
     monkeypatch.setattr("mxnet_provider.airflow_versions.IS_AIRFLOW_2", False)
-    monkeypatch.setattr("mxnet_provider.airflow_versions.states_of", states_of)
+    monkeypatch.setattr(ending, "_ask_airflow", ask)
     for ti in (None, "first", "second"):
         ending.ask_early(ti)
     await asyncio.sleep(0)

@@ -13,10 +13,10 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 from waiting_jobs import WORDS, waiting_job
 
+from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.readers.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.event import completion_of
-from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.polling import until_next_poll
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
@@ -154,7 +154,7 @@ def _run_trigger(trigger: Any, timeline: Timeline, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(type(trigger), "log", timeline)
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    asyncio.run(trigger._watch(AsyncHook(timeline)))
+    asyncio.run(trigger.watch(AsyncHook(timeline), timeline, *([None] if isinstance(trigger, MXNetJobTrigger) else [])))
 
 
 @pytest.mark.parametrize("poll_interval", [0.5, 10.0, 3600.0])

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from mxnet_operator.api.types import SlowWorker
-from mxnet_operator.readers.worker_logs import gang_stall, slow_text, slow_workers, stall_in, stalled_workers
+from mxnet_operator.readers.worker_logs import slow_text, slow_workers, stall_in, stall_text, stalled_workers
 
 SLEEPS = stall_in("mxjob: stalled for 300 s, without CPU or output, at /a b/train.py:16, in <module>\n")
 LOADS = stall_in("mxjob: stalled for 302 s, without CPU or output, at train.py:3, in load")
@@ -36,12 +36,15 @@ WAITS = stall_in(
     ],
 )
 def test_a_stalled_gang_is_one_sentence_that_begins_with_the_likely_cause(stalls, text):
-    assert gang_stall({f"worker-{index}": stall for index, stall in enumerate(stalls)}) == f"stalled for {text}"
+    assert (
+        stall_text(stalled_workers({f"worker-{index}": stall for index, stall in enumerate(stalls)}))
+        == f"stalled for {text}"
+    )
 
 
 def test_without_a_stalled_worker_nothing_is_said():
     assert stall_in("Epoch[0] mxjob: stalled for 300 s") == ""
-    assert gang_stall({"worker-0": "", "worker-1": stall_in("mxjob: stalled for somebody else")}) == ""
+    assert stall_text(stalled_workers({"worker-0": "", "worker-1": stall_in("mxjob: stalled for somebody else")})) == ""
 
 
 def test_of_a_stalled_gang_the_place_of_each_worker_is_known():

@@ -18,7 +18,8 @@ from mxnet_operator.api import names
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.replica_state import replica_state
 from mxnet_operator.cli.output.terminal import message_console
-from mxnet_operator.client.jobs import PODS, collections, pod_name, pod_spec, replicas
+from mxnet_operator.client.jobs import collections, pod_name, pod_spec, replicas
+from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.volumes import CLAIM, kept_mounts
 
 if TYPE_CHECKING:

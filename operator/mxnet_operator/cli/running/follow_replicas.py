@@ -8,9 +8,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.progress import Progress
-from mxnet_operator.client.jobs import PODS, collections, pod_selector
+from mxnet_operator.client.jobs import collections, pod_selector
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.training import compare_workers
+from mxnet_operator.kube.resources import PODS
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

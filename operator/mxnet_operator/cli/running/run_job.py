@@ -33,7 +33,6 @@ from mxnet_operator.cli.server.connection import Target, connect, until_cluster_
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
-    PODS,
     DeletedError,
     collections,
     images_of,
@@ -46,6 +45,7 @@ from mxnet_operator.client.outage import RETRY_SECONDS, Outage
 from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import epochs_wanted
 from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.pods import ENDED
 from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 

@@ -20,9 +20,10 @@ from mxnet_operator.cli.server.connection import (
     typed_target,
 )
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
-from mxnet_operator.client.jobs import PODS, DeletedError, pod_name, pods_of, replicas, until_finished
+from mxnet_operator.client.jobs import DeletedError, pod_name, pods_of, replicas, until_finished
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.pod_log import LogFollower, log_lines
+from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.log_figures import rank_in
 from mxnet_operator.readers.pods import has_log, why_not_started
 
