@@ -95,6 +95,7 @@ def looker():
 
 
 async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
+    looker.server.pods.insert(0, dead(annotations={}))  # of nobody's
     assert await looker.look() == CHECK_INTERVAL
     assert looker.server.written == [(RESULT, COMPLETE)]
     assert looker.server.queries == [QUERY]
@@ -106,8 +107,8 @@ async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user
 
 @pytest.mark.parametrize(
     "pod",
-    [dead("main", "wait"), dead("main", "supervisor"), dead(annotations={})],
-    ids=["Argo's wait", "Argo's supervisor", "no node's"],
+    [dead("main", "wait"), dead("main", "supervisor")],
+    ids=["Argo's wait", "Argo's supervisor"],
 )
 async def test_no_other_pods_result_is_touched(looker, pod):
     looker.server.pods = [pod]
@@ -115,17 +116,19 @@ async def test_no_other_pods_result_is_touched(looker, pod):
     assert looker.server.written == []
 
 
-async def test_the_result_of_a_poller_that_has_gone_with_its_node_is_completed_once(looker):
+@pytest.mark.parametrize("left", [[], [dead()]], ids=["nothing", "a dead pod"])
+async def test_the_result_of_a_poller_that_was_there_is_completed_once_whatever_is_left_of_it(looker, left):
     server = looker.server
     server.pods = [dead(phase="Running")]
     await looker.look()
     server.pods = ApiUnavailable("no route to host")
     await looker.look(after=CHECK_INTERVAL)
     assert server.written == []
-    server.pods = []
+    server.pods = left
     for _ in range(2):
         await looker.look(after=CHECK_INTERVAL)
     assert server.written == [(RESULT, COMPLETE)]
+    assert server.asked.count(RESULT) == 1 + len(left), "it is forgotten then"
     assert [event.reason for _, event in server.told] == ["PollerReplaced"]
 
 
@@ -181,7 +184,8 @@ def trains(percentage, epochs=30, **fields):
 
 async def test_progress_goes_to_the_live_poller_of_a_job_once_for_each_epoch(looker):
     server = looker.server
-    server.pods = [polling("other-1"), polling("digits", "main", "wait")]
+    pending = polling("digits") | {"status": {"phase": "Pending"}}
+    server.pods = [polling("other-1"), polling("digits", "main", "wait"), pending]
     await looker.look(trains(3))
     assert server.written == []
     server.pods.append(polling("digits"))
