@@ -1,15 +1,20 @@
 """What `make release` makes, used as a stranger would: the wheel, install.yaml and the chart."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
 import pytest
 from control_plane import control_plane
-from deployment import Administrator, of_kind, rendered
+from control_plane_fixtures import real_api
+from controller_fixtures import PODS, ControllerWorld, gang
+from deployment import Administrator, of_kind, policies_in_force, rendered, started
 from helm import helm
 from jobs import worker_job
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
@@ -24,6 +29,8 @@ pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes("helm", "kubectl")]
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "mxnet-operator"
 IMAGE = "registry.test/mxnet-operator"
+BEFORE = "b237a66a"
+"""The commit of the release before, 0.1.0."""
 GUARDED = f"""
 apiVersion: v1
 kind: Namespace
@@ -112,6 +119,7 @@ def test_the_wheel_changes_no_package_of_an_airflow(release, airflow):
         line.split()[1].partition("==")[0] for line in told.splitlines() if line.startswith((" + ", " - ", " ~ "))
     }
     assert changes == {"mxnet-operator"}
+    uv("pip", "check", "--python", python)
 
 
 @pytest.fixture(scope="module")
@@ -136,19 +144,28 @@ def run_helm(server, tmp_path):
     return run
 
 
-async def test_install_yaml_is_admitted_where_a_namespace_restricts_its_pods(server, release, tmp_path):
-    ask = Administrator(server)
+@pytest.fixture
+async def ask(server, tmp_path):
+    """The administrator at a kubectl, of a cluster that restricts what the controller's namespace takes."""
+    administrator = Administrator(server)
     (tmp_path / "guarded.yaml").write_text(GUARDED)
-    for file in (tmp_path / "guarded.yaml", release / "install.yaml"):
-        await ask("apply", "-f", file)
-    await ask("wait", "--for=jsonpath={.status.replicas}=2", "deployment/mxnet-operator", f"--namespace={NAMESPACE}")
+    await administrator("apply", "-f", tmp_path / "guarded.yaml")
+    return administrator
+
+
+PODS_ADMITTED = ("jsonpath={.status.replicas}=2", "deployment/mxnet-operator", f"--namespace={NAMESPACE}")
+
+
+async def test_install_yaml_is_admitted_where_a_namespace_restricts_its_pods(ask, release):
+    await ask("apply", "-f", release / "install.yaml")
+    await ask.wait(*PODS_ADMITTED)
     await ask("delete", "--wait", "-f", release / "install.yaml")
 
 
-async def test_the_chart_is_installed_upgraded_and_removed_and_the_jobs_stay(server, run_helm, release, tmp_path):
-    ask = Administrator(server)
+async def test_the_chart_is_installed_upgraded_and_removed_and_the_jobs_stay(ask, run_helm, release, tmp_path):
     chart = file_of(release, "*.tgz")
-    run_helm("install", "mxnet", chart, f"--namespace={NAMESPACE}", "--create-namespace", "--set=components.kueue=true")
+    run_helm("install", "mxnet", chart, f"--namespace={NAMESPACE}", "--set=components.kueue=true")
+    await ask.wait(*PODS_ADMITTED)
     for crd in of_kind(rendered("standalone"), "CustomResourceDefinition"):
         await ask("wait", "--for=condition=Established", f"crd/{crd['metadata']['name']}")
     (tmp_path / "job.json").write_text(json.dumps(worker_job("kept", "pass")))
@@ -166,3 +183,64 @@ async def test_the_chart_is_installed_upgraded_and_removed_and_the_jobs_stay(ser
     assert "(NotFound)" in await ask(*deployment, fails=True)
     assert "NotFound" in await ask("get", "clusterrole/mxnet-operator", fails=True)
     assert "kept" in await ask("get", "mxjobs.kubeflow.org", "--all-namespaces", "-o", "name")
+
+
+@pytest.fixture
+def before(tmp_path):
+    """The source of the release before."""
+    command = ["git", "archive", BEFORE, "operator"]
+    archived = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    if archived.returncode:
+        pytest.skip(f"the history has no {BEFORE}: {archived.stderr.decode()}")
+    with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as archive:
+        archive.extractall(tmp_path / "before", filter="data")
+    return tmp_path / "before" / "operator"
+
+
+async def test_an_upgrade_from_the_release_before_and_the_way_back_leave_running_jobs_alone(
+    server, ask, release, before, monkeypatch
+):
+    """Jobs begin under one release and end under the other, after either was installed over the other."""
+    uids = {}
+    overlay = before / "manifests" / "overlays" / "standalone"
+    objects = {"old": rendered(overlay), "new": rendered("standalone")}
+
+    @contextlib.asynccontextmanager
+    async def controller(which, *source):
+        await ask("apply", "--server-side", "--force-conflicts", *source)
+        await policies_in_force(server, objects[which])
+        with monkeypatch.context() as patched:
+            if which == "old":
+                patched.setenv("PYTHONPATH", str(before))
+            with started(server, objects[which], before):
+                yield
+
+    async def begin(*jobs):
+        for name in jobs:
+            await world.submit(gang(name))
+            pods = await world.eventually(PODS, lambda found, name=name: len(of(found, name)) == 5)
+            uids[name] = of(pods, name)
+            await world.move(uids[name], "Running")
+            await world.state(name, "Running")
+
+    async def end(*jobs):
+        for name in jobs:
+            assert of(await world.eventually(PODS, bool), name) == uids[name]
+            await world.move(uids[name], "Succeeded", 0, missing_ok=True)
+            job = await world.state(name, "Succeeded")
+            assert not job["status"].get("restarts")
+
+    def of(pods, job):
+        return {name: pod["metadata"]["uid"] for name, pod in pods.items() if name.startswith(f"{job}-")}
+
+    async with real_api(server) as api:
+        world = ControllerWorld(api, None, server.kubeconfig())
+        async with controller("old", "-k", overlay):
+            await begin("ends-in-the-new", "ends-in-the-old")
+        async with controller("new", "-f", release / "install.yaml"):
+            await begin("of-the-new")
+            await end("ends-in-the-new")
+        async with controller("old", "-k", overlay):
+            await begin("of-the-old")
+            await end("of-the-new", "ends-in-the-old", "of-the-old")
+    await ask("delete", "--wait", "--ignore-not-found", "-f", release / "install.yaml")

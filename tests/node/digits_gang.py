@@ -42,6 +42,7 @@ class DigitsGang:
             spec["template"]["metadata"] = {"labels": {"gang": self.name}}
             pod = spec["template"]["spec"]
             pod["topologySpreadConstraints"] = [spread]
+            pod["terminationGracePeriodSeconds"] = 5  # a lost node is waited for so much longer
             pod["tolerations"] = [
                 {
                     "key": f"node.kubernetes.io/{lost}",

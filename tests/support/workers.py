@@ -27,10 +27,12 @@ def _airflow(*names: str) -> list[str]:
     return [f"tests/airflow/test_airflow_{name}.py" for name in names]
 
 
-_ALONE = _airflow(
-    *("connections", "database", "holder", "older_releases", "operator", "provider", "reference", "side_by_side"),
-    *("storable", "trigger"),
-)
+_ALONE = [
+    *_airflow("connections", "database", "holder", "older_releases", "operator", "provider", "reference"),
+    *_airflow("side_by_side", "storable", "trigger"),
+    "tests/node/test_node_images.py",
+    "tests/node/test_three_nodes.py",
+]
 APART = {
     **dict.fromkeys(_airflow("examples", "sweep", "train_digits"), AIRFLOW_COMMANDS),
     **{path: path for path in _ALONE},

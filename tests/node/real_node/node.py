@@ -233,6 +233,7 @@ class FurtherNode:
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+        self._network = -1  # another's may get the number
 
     def run(self, *words: object) -> None:
         """Run a command in its network."""
@@ -263,13 +264,19 @@ class FurtherNode:
     @contextlib.contextmanager
     def slow(self, share: float) -> Iterator[None]:
         """Give its pods this share of one CPU, until the context ends."""
-        folder = Path("/sys/fs/cgroup/cpu") / self.first.cgroup / self.place.name
-        quota = folder / "cpu.cfs_quota_us"
-        quota.write_text(str(int(share * int((folder / "cpu.cfs_period_us").read_text()))))
+        top = Path("/sys/fs/cgroup/cpu") / self.first.cgroup / self.place.name / "cpu.cfs_quota_us"
+        quota = int(share * int(top.with_name("cpu.cfs_period_us").read_text()))
+        before = {path: path.read_text() for path in top.parent.rglob(top.name)}  # containers of the kubelet's have one
+        limited = [path for path in before if path == top or int(before[path]) > quota]
+        limited.sort(key=lambda path: len(path.parts), reverse=True)  # none may have more than what it is within
+        for path in limited:
+            path.write_text(str(quota))
         try:
             yield
         finally:
-            quota.write_text("-1")
+            for path in reversed(limited):
+                with contextlib.suppress(OSError):  # its pod is gone
+                    path.write_text(before[path])
 
 
 def _enter(namespace: int) -> None:

@@ -24,18 +24,16 @@ WORKFLOW = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"
 RESULT = "/apis/argoproj.io/v1alpha1/namespaces/default/workflowtaskresults/nightly-1"
 REPORTED = "workflows.argoproj.io/report-outputs-completed"
 COMPLETE = {"metadata": {"labels": {REPORTED: "true"}}}
-QUERY = {
-    "labelSelector": "workflows.argoproj.io/workflow=nightly,workflows.argoproj.io/completed=false",
-    "fieldSelector": "status.phase=Failed",
-}
+QUERY = {"labelSelector": "workflows.argoproj.io/workflow=nightly,workflows.argoproj.io/completed=false"}
 
 
-def dead(*containers, annotations=None):
-    """A pod of Argo's that was killed; the server selects it, so that its phase and labels aren't looked at."""
+def dead(*containers, annotations=None, phase="Failed"):
+    """A pod of Argo's that was killed; the server selects it by its labels, so that they aren't looked at."""
     given = {"workflows.argoproj.io/node-id": "nightly-1"} if annotations is None else annotations
     return {
         "metadata": {"name": "nightly-train-1", "annotations": given},
         "spec": {"containers": [{"name": name} for name in containers or ("main",)]},
+        "status": {"phase": phase},
     }
 
 
@@ -43,23 +41,22 @@ class Server:
     """An API server with the pods, the result and the workflow that a test gives it; and a recorder."""
 
     def __init__(self):
-        self.pods, self.running = [dead()], []
+        self.pods = [dead()]
         self.answers = {RESULT: {"metadata": {"labels": {REPORTED: "false"}}}, WORKFLOW: {"metadata": {}, "spec": {}}}
         self.asked, self.queries, self.written, self.told = [], [], [], []
 
     async def get_as(self, path, as_a, params=None):
         if path == PODS:
             self.queries.append(params)
-            found = {"items": self.running} if "Running" in params["fieldSelector"] else await self.get(path)
-            return msgspec.json.decode(msgspec.json.encode(found), type=as_a)
+            return msgspec.json.decode(msgspec.json.encode(await self.get(path)), type=as_a)
         return msgspec.convert(await self.get(path), as_a)
 
     async def get(self, path, shape=None):
         self.asked.append(path)
-        answer = {"items": self.pods} if path == PODS else self.answers[path]
+        answer = self.pods if path == PODS else self.answers[path]
         if isinstance(answer, Exception):
             raise answer
-        return copy.deepcopy(answer)
+        return {"items": answer} if path == PODS else copy.deepcopy(answer)
 
     async def patch(self, path, body):
         self.written.append((path, body))
@@ -98,6 +95,7 @@ def looker():
 
 
 async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
+    looker.server.pods.insert(0, dead(annotations={}))  # of nobody's
     assert await looker.look() == CHECK_INTERVAL
     assert looker.server.written == [(RESULT, COMPLETE)]
     assert looker.server.queries == [QUERY]
@@ -109,13 +107,29 @@ async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user
 
 @pytest.mark.parametrize(
     "pod",
-    [dead("main", "wait"), dead("main", "supervisor"), dead(annotations={})],
-    ids=["Argo's wait", "Argo's supervisor", "no node's"],
+    [dead("main", "wait"), dead("main", "supervisor")],
+    ids=["Argo's wait", "Argo's supervisor"],
 )
 async def test_no_other_pods_result_is_touched(looker, pod):
     looker.server.pods = [pod]
     await looker.look()
     assert looker.server.written == []
+
+
+@pytest.mark.parametrize("left", [[], [dead()]], ids=["nothing", "a dead pod"])
+async def test_the_result_of_a_poller_that_was_there_is_completed_once_whatever_is_left_of_it(looker, left):
+    server = looker.server
+    server.pods = [dead(phase="Running")]
+    await looker.look()
+    server.pods = ApiUnavailable("no route to host")
+    await looker.look(after=CHECK_INTERVAL)
+    assert server.written == []
+    server.pods = left
+    for _ in range(2):
+        await looker.look(after=CHECK_INTERVAL)
+    assert server.written == [(RESULT, COMPLETE)]
+    assert server.asked.count(RESULT) == 1 + len(left), "it is forgotten then"
+    assert [event.reason for _, event in server.told] == ["PollerReplaced"]
 
 
 async def test_a_result_that_is_complete_or_gone_is_left_alone(looker):
@@ -158,7 +172,7 @@ async def test_who_may_not_complete_it_tells_the_jobs_user_what_to_do_and_asks_s
 
 def polling(name, *containers):
     """A pod whose manifest has a job, within the template that Argo hands to it."""
-    pod = dead(*containers)
+    pod = dead(*containers, phase="Running")
     template = msgspec.json.encode({"resource": {"manifest": f'kind: MXJob\nmetadata:\n  name: "{name}"\n'}}).decode()
     pod["spec"]["initContainers"] = [{"name": "init", "env": [{"name": "ARGO_TEMPLATE", "value": template}]}]
     return pod
@@ -170,15 +184,16 @@ def trains(percentage, epochs=30, **fields):
 
 async def test_progress_goes_to_the_live_poller_of_a_job_once_for_each_epoch(looker):
     server = looker.server
-    server.pods, server.running = [], [polling("other-1"), polling("digits", "main", "wait")]
+    pending = polling("digits") | {"status": {"phase": "Pending"}}
+    server.pods = [polling("other-1"), polling("digits", "main", "wait"), pending]
     await looker.look(trains(3))
     assert server.written == []
-    server.running.append(polling("digits"))
+    server.pods.append(polling("digits"))
     server.queries.clear()
     for percentage in (3, 6, 6, 100):
         await looker.look(trains(percentage))
     assert server.written == [(RESULT, {"progress": "2/30"}), (RESULT, {"progress": "30/30"})]
-    assert server.queries == [{**QUERY, "fieldSelector": "status.phase=Running"}] * 2
+    assert server.queries == [QUERY] * 2
     looker.pollers.forget("default/digits")
     await looker.look(trains(100))
     assert len(server.written) == 3, "another job of the name"
@@ -190,14 +205,14 @@ async def test_progress_that_can_not_be_written_costs_nothing_else(looker, answe
         raise answer
 
     server = looker.server
-    server.pods, server.running, server.patch = [], [polling("digits")], refuse
+    server.pods, server.patch = [polling("digits")], refuse
     for _ in range(2):
         assert await looker.look(trains(50)) == CHECK_INTERVAL
     assert (len(server.queries), server.told) == (2, [])
 
 
 async def test_no_progress_is_written_for_an_ended_job_or_of_unknown_epochs(looker):
-    looker.server.pods, looker.server.running = [], [polling("digits")]
+    looker.server.pods = [polling("digits")]
     ended = job("Succeeded")
     ended["status"]["training"] = trains(50)["status"]["training"]
     for each in (ended, trains(50, 0), trains(None)):

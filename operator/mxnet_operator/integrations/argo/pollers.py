@@ -2,7 +2,8 @@
 
 Argo 4.0.0 to 4.1.2 starts no other poller before the killed one's WorkflowTaskResult says that it is complete, which
 nothing of Argo's ever writes for a resource template (`docs/argo.md`, a killed poller). A pod that has ended can't
-write to it any more, so any client that sees its end may.
+write to it any more, so any client that sees its end may. Argo 3.7 sleeps for up to 20 minutes after a poller's pod
+has gone with its node, unless something of the workflow's changes.
 
 Of a running one, only the field `progress` is written, which Argo's executor leaves to others in a resource template.
 """
@@ -44,9 +45,19 @@ class _Spec(Shape, frozen=True):
     containers: list[_Container] | None = None
 
 
+class _Status(Shape, frozen=True):
+    phase: str = ""
+
+
 class _Pod(Shape, frozen=True):
     metadata: Metadata
     spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def node(self) -> str:
+        """ID of its node in the workflow, which is the name of its result; empty where it has none."""
+        return (self.metadata.annotations or {}).get(NODE_ANNOTATION, "")
 
 
 class _Pods(Shape, frozen=True):
@@ -57,6 +68,15 @@ class _TaskResult(Shape, frozen=True):
     metadata: Metadata
 
 
+class _Checked(msgspec.Struct, frozen=True):
+    """What is known of a workflow."""
+
+    again: float
+    """When it may be checked again, on the watchdog's clock."""
+    pods: dict[str, _Pod]
+    """Its pollers that were there, by their nodes."""
+
+
 class Pollers:
     """Watchdog of the pollers of workflows with jobs, which reads each workflow no more often than needed."""
 
@@ -64,7 +84,7 @@ class Pollers:
         """Create a watchdog that has checked nothing."""
         self._client, self._record, self._clock = context.client, context.record, context.clock
         self._workflows = workflows
-        self._again: dict[tuple[str, str], float] = {}
+        self._checked: dict[tuple[str, str], _Checked] = {}
         self._reported: dict[str, str] = {}
         """Progress by the key of its job."""
 
@@ -83,24 +103,29 @@ class Pollers:
         key = (job.metadata.namespace, name)
         await self._report_progress(job, key)
         now = self._clock()
-        if (again := self._again.get(key)) is not None and now < again:
-            return timedelta(seconds=again - now)
+        last = self._checked.get(key, _Checked(now, {}))
+        if now < last.again:
+            return timedelta(seconds=last.again - now)
         forgotten = now - CHECK_INTERVAL_WHERE_FORBIDDEN.total_seconds()
-        for other in [other for other, again in self._again.items() if again < forgotten]:
-            del self._again[other]  # of a workflow that has no job any more
+        for other in [other for other, checked in self._checked.items() if checked.again < forgotten]:
+            del self._checked[other]  # of a workflow that has no job any more
+        pods = last.pods
         wait = CHECK_INTERVAL_OF_FINISHED_JOBS if is_terminal(job.status) else CHECK_INTERVAL
         try:
             if is_terminal(job.status) and await self._workflows.is_over(job.metadata.namespace, name):
                 return None
-            for pod in await self._pods(key, "Failed"):
-                await self._complete(job.metadata, pod)
+            found = {pod.node: pod for pod in await self._pods(key)}
+            for node, pod in (last.pods | found).items():
+                if node not in found or pod.status.phase == "Failed":
+                    await self._complete(job.metadata, pod)
+            pods = found
         except WriteFencedError:
             raise
         except KubeError as error:
             log.debug("the pollers of workflow %s: %s", name, error)
             if isinstance(error, ApiError) and error.code in {403, 404}:
                 wait = CHECK_INTERVAL_WHERE_FORBIDDEN
-        self._again[key] = now + wait.total_seconds()
+        self._checked[key] = _Checked(now + wait.total_seconds(), pods)
         return wait
 
     async def _report_progress(self, job: MXJob, workflow: tuple[str, str]) -> None:
@@ -113,39 +138,33 @@ class Pollers:
             return
         self._reported[job.metadata.key] = progress
         try:
-            for pod in await self._pods(workflow, "Running", job.metadata.name):
-                node = (pod.metadata.annotations or {})[NODE_ANNOTATION]
-                await self._client.patch(
-                    WORKFLOW_TASK_RESULTS.path(job.metadata.namespace, node), {"progress": progress}
-                )
+            for pod in await self._pods(workflow, job.metadata.name):
+                if pod.status.phase == "Running":
+                    path = WORKFLOW_TASK_RESULTS.path(job.metadata.namespace, pod.node)
+                    await self._client.patch(path, {"progress": progress})
         except WriteFencedError:
             raise
         except KubeError as error:
             log.debug("the progress of job %s: %s", job.metadata.key, error)
 
-    async def _pods(self, workflow: tuple[str, str], phase: str, job: str = "") -> list[_Pod]:
+    async def _pods(self, workflow: tuple[str, str], job: str = "") -> list[_Pod]:
         """Return the pods of a workflow that Argo isn't done with, and that write no result besides that of `main`.
 
         Only those that have the job's name in their manifest poll for it.
         """
         namespace, name = workflow
-        query = {
-            "labelSelector": f"{WORKFLOW_LABEL}={name},{COMPLETED_LABEL}=false",
-            "fieldSelector": f"status.phase={phase}",
-        }
+        query = {"labelSelector": f"{WORKFLOW_LABEL}={name},{COMPLETED_LABEL}=false"}
         found = await self._client.get_as(PODS.path(namespace), _Pods, query)
         pods = [msgspec.json.decode(each, type=_Pod) for each in found.items if job.encode() in bytes(each)]
         return [
             pod
             for pod in pods
-            if NODE_ANNOTATION in (pod.metadata.annotations or {})
-            and not _COMPLETES_BY_ITSELF & {each.name for each in pod.spec.containers or ()}
+            if pod.node and not _COMPLETES_BY_ITSELF & {each.name for each in pod.spec.containers or ()}
         ]
 
     async def _complete(self, job: ObjectMeta, pod: _Pod) -> None:
         """Complete the result of a dead poller, where it says that more is to come."""
-        node = (pod.metadata.annotations or {})[NODE_ANNOTATION]
-        path = WORKFLOW_TASK_RESULTS.path(job.namespace, node)
+        path = WORKFLOW_TASK_RESULTS.path(job.namespace, pod.node)
         try:
             result = await self._client.get_as(path, _TaskResult)
             if (result.metadata.labels or {}).get(REPORTED_LABEL) != "false":
