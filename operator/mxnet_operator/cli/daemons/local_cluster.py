@@ -15,7 +15,7 @@ import msgspec
 from rich.text import Text
 
 from mxnet_operator.api.printable import printable
-from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
+from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files, usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.terminal import message_console, say
@@ -28,7 +28,6 @@ from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
 from mxnet_operator.local.home import (
     ClusterState,
-    cluster_files,
     full_disk,
     installation,
     make_cluster_folder,
@@ -88,8 +87,8 @@ def ensure_running() -> None:
 
     One that runs is left, with its jobs, also where an upgrade has replaced its code.
     """
-    with usable_home() as home:
-        state = running_state(cluster_files(home))
+    with usable_files() as files:
+        state = running_state(files)
     if state is not None:
         if state.installation != installation():
             say(

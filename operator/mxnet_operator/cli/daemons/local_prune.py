@@ -151,7 +151,8 @@ def size_text(size: int) -> str:
     return f"{size / 1e3:.0f} kB"
 
 
-def home_use(home: Path, files: ClusterFiles) -> dict[str, int]:
+def home_use(files: ClusterFiles) -> dict[str, int]:
+    home = files.root.parent
     images, claims = home / "images", disk_use([files.claims])
     return {
         "images": disk_use([images]),

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from mxnet_operator.api.conditions import job_state
@@ -24,7 +23,7 @@ _SHOWN_FIRST = ("cpu", "memory")
 _SHOWN = 10
 
 
-def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
+def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
     """Collect the state of a running cluster, for `--json`.
 
     Raises:
@@ -51,7 +50,7 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
         "jobs": dict(sorted(jobs.items())),
         "residentBytes": use.resident_bytes,
         "cpuSeconds": round(use.cpu_seconds, 2),
-        "diskBytes": home_use(home, files),
+        "diskBytes": home_use(files),
     }
 
 
@@ -75,7 +74,7 @@ def disk_text(parts: dict[str, int]) -> str:
     return f"{size_text(sum(own.values()))} ({named}){shared}; mxjob local prune deletes what no unfinished job needs"
 
 
-def not_running(home: Path, files: ClusterFiles) -> dict[str, Any]:
+def not_running(files: ClusterFiles) -> dict[str, Any]:
     """Describe a cluster that is not ready, for `--json`: starting, stopping, or stopped with leftover processes."""
     pid = lock_holder(files.lock)
     if pid is not None:
@@ -86,7 +85,7 @@ def not_running(home: Path, files: ClusterFiles) -> dict[str, Any]:
         "state": "Stopped",
         "pid": None,
         "leftOver": left_over(files.pods),
-        "diskBytes": home_use(home, files),
+        "diskBytes": home_use(files),
     }
 
 

@@ -7,10 +7,10 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.readers.durations import EXAMPLES, seconds_of, short
 
 
-def duration(text: str) -> float:
-    """Parse a duration such as `90`, `90s`, `10m`, `2h` or `1h30m` into seconds."""
+def duration(text: str | float) -> float:
+    """Parse an option such as `90`, `90s`, `10m`, `2h` or `1h30m` into seconds; typer passes its default, too."""
     try:
-        return seconds_of(text)
+        return seconds_of(str(text))
     except ValueError:
         raise CommandError(f"{text!r} is not a duration", hint=f"write it like {EXAMPLES}", code=Exit.USAGE) from None
 

@@ -19,6 +19,7 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.replica_state import replica_state
 from mxnet_operator.cli.output.terminal import message_console
 from mxnet_operator.client.jobs import PODS, collections, pod_name, pod_spec, replicas
+from mxnet_operator.kube.errors import CommandFailedError, KubeError
 from mxnet_operator.readers.volumes import CLAIM, kept_mounts
 
 if TYPE_CHECKING:
@@ -119,8 +120,6 @@ async def copy_from_cluster(
 
 async def _unpack(client: "Client", job: Object, pod: str, command: Sequence[str], folder: Path) -> None:
     """Run `tar` in a pod and unpack what it writes into a new folder."""
-    from mxnet_operator.kube.client import CommandFailedError  # noqa: PLC0415
-
     path, count = PODS.path(job["metadata"]["namespace"], pod), 0
     await asyncio.to_thread(folder.mkdir, parents=True)
     with tempfile.TemporaryFile(dir=folder) as archive, message_console().status("copying") as shown:
@@ -152,8 +151,6 @@ def _sorted_out(draft: Path, output: Path, by_pod: dict[str, str]) -> list[Path]
 @contextlib.asynccontextmanager
 async def _reading_pod(client: "Client", job: Object, replica: str, mounts: Sequence[Object]) -> AsyncGenerator[str]:
     """Create a pod with these mounts of a replica, and yield its name while it runs; then delete it."""
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     namespace = job["metadata"]["namespace"]
     made = await client.create(PODS.path(namespace), _pod(job, replica, mounts))
     name = made["metadata"]["name"]

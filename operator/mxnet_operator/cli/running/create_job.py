@@ -17,6 +17,8 @@ from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, until_gone
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
+from mxnet_operator.kube.answers import Stored
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import Resource
 
 if TYPE_CHECKING:
@@ -53,8 +55,6 @@ async def create_job(client: "Client", manifest: Job, target: Target, objects: S
         CommandError: a job of its name exists, or the server doesn't serve the kind.
         ApiError, ApiUnavailable: the request fails otherwise.
     """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     kind, namespace = kind_of_job(manifest), _namespace(client, manifest, target)
     await _apply(client, [*objects, *await missing_claims(client, manifest, namespace, objects)], namespace)
     try:
@@ -91,8 +91,6 @@ async def create_or_adopt(
             quota is exceeded (TRY_AGAIN).
         ApiError, ApiUnavailable: the server rejects the request, or is away for longer than `retry_timeout` s.
     """
-    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
-
     manifest = _with_digest(manifest)
     retries = Retries(Outage(retry_timeout, say=say))
     while True:
@@ -136,8 +134,6 @@ async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | 
     Raises:
         ApiError, ApiUnavailable: the server doesn't tell.
     """
-    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
-
     resource, namespace = _resource(manifest, kind_of_job(manifest)), _namespace(client, manifest, target)
     found = await client.find(resource.path(namespace, manifest["metadata"]["name"]), shape=Stored)
     return None if found is None else in_v1_words(found)
@@ -154,8 +150,6 @@ async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> No
     Raises:
         CommandError: the server rejects one.
     """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     for each in objects:
         kind, name = each["kind"], each["metadata"]["name"]
         place = each["metadata"].get("namespace") or namespace
@@ -180,8 +174,6 @@ async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> No
 
 
 async def _post(client: "Client", manifest: Job, kind: Kind, namespace: str) -> Job:
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     path = _resource(manifest, kind).path(namespace)
     try:
         job = await client.create(path, manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"})

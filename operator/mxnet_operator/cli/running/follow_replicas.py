@@ -11,6 +11,7 @@ from mxnet_operator.cli.output.progress import Progress
 from mxnet_operator.client.jobs import PODS, collections, pod_selector
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.training import compare_workers
+from mxnet_operator.kube.errors import KubeError
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -62,8 +63,6 @@ def gone_text(job: dict[str, Any], outage: Outage, otherwise: str) -> str:
 
 
 async def _follow(client: "Client", job: dict[str, Any], shown: Progress, outage: Outage) -> None:
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     path = PODS.path(job["metadata"]["namespace"])
     try:
         async with contextlib.aclosing(collections(client, path, pod_selector(job), outage=outage)) as changes:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from mxnet_operator.cli.daemons.home import usable_home
-from mxnet_operator.cli.errors import CommandError, extra_needed
+from mxnet_operator.cli.daemons.home import usable_files, usable_home
+from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.cli.running.given_command import given_command, is_given
@@ -37,13 +37,13 @@ def image_store() -> "Iterator[ImageStore]":
     Raises:
         CommandError: an image can't be named, added or built by the body.
     """
-    with extra_needed("local"):
+    with usable_home() as home:
         from mxnet_operator.local.images import ImageError, ImageStore  # noqa: PLC0415
-    try:
-        with usable_home() as home:
+
+        try:
             yield ImageStore(home)
-    except ImageError as error:
-        raise CommandError(str(error)) from error
+        except ImageError as error:
+            raise CommandError(str(error)) from error
 
 
 def build_image(store: "ImageStore", image: "Image") -> None:
@@ -71,30 +71,24 @@ def build_image(store: "ImageStore", image: "Image") -> None:
         asyncio.run(store.ensure(image, report))
 
 
-AsOfOption = Annotated[
-    str | None,
-    option(
-        "--as-of",
-        metavar="DAY",
-        help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then.",
-    ),
-]
-PythonOption = Annotated[
-    str | None, option("--python", metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's.")
-]
-MXNetOption = Annotated[
-    str | None,
-    option("--mxnet", metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1."),
-]
-
-
 @dataclass(frozen=True, slots=True)
 class EnvironmentOptions:
     """Environment of a script as written on the command line: a day, a Python, an MXNet."""
 
-    as_of: str | None = None
-    python: str | None = None
-    mxnet: str | None = None
+    as_of: Annotated[
+        str | None,
+        option(
+            metavar="DAY",
+            help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then.",
+        ),
+    ] = None
+    python: Annotated[str | None, option(metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's.")] = (
+        None
+    )
+    mxnet: Annotated[
+        str | None,
+        option(metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1."),
+    ] = None
 
     def given(self) -> str:
         """Return the options that were given, for messages; empty for none."""
@@ -183,10 +177,9 @@ def _drop_old_snapshots(store: "ImageStore") -> None:
     if not store.unused_snapshots(frozenset(), keep=KEPT_SNAPSHOTS):
         return
     from mxnet_operator.cli.daemons.local_prune import use_of  # noqa: PLC0415
-    from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
 
-    with contextlib.suppress(CommandError), usable_home() as home:
-        store.drop_snapshots(store.unused_snapshots(use_of(cluster_files(home)).images, keep=KEPT_SNAPSHOTS))
+    with contextlib.suppress(CommandError), usable_files() as files:
+        store.drop_snapshots(store.unused_snapshots(use_of(files).images, keep=KEPT_SNAPSHOTS))
 
 
 def image_name(folder: Path) -> str:

@@ -14,6 +14,7 @@ from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.client.job_actions import request_stop, until_stopped
 from mxnet_operator.client.job_client import Deletion, Ending, JobClient, JobRef, Leave, Request
 from mxnet_operator.client.jobs import until_gone
+from mxnet_operator.kube.errors import ApiUnavailable, KubeError
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -88,8 +89,6 @@ async def part_as_step(client: "Client", record: Record, workflow: str, code: Ex
 
     Returns the exit code: `code`, or that of a time-out if the step's deadline has passed.
     """
-    from mxnet_operator.kube.errors import ApiUnavailable, KubeError  # noqa: PLC0415
-
     job = record.job
     if job is None:
         record.message = "interrupted before the job was created"

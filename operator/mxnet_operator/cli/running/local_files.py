@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
-from mxnet_operator.cli.daemons.home import usable_home
+from mxnet_operator.cli.daemons.home import usable_files
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
@@ -29,42 +29,33 @@ def local_job_files(server: str) -> "LocalJobFiles | None":
     """Return the reader of the local cluster's files, where this API server is the local cluster."""
     if not is_local(server):
         return None
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+    with usable_files() as files:
         from mxnet_operator.local.images import ImageStore  # noqa: PLC0415
         from mxnet_operator.local.job_files import LocalJobFiles  # noqa: PLC0415
 
-    with usable_home() as home:
-        return LocalJobFiles(cluster_files(home).pods, ImageStore(home))
+        return LocalJobFiles(files.pods, ImageStore(files.root.parent))
 
 
 def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, "ContainerPaths"]:
     """Return the paths of each replica whose pod has started on this machine, by replica."""
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+    with usable_files() as files:
         from mxnet_operator.local.kubelet.pod_files import job_paths  # noqa: PLC0415
 
-    with usable_home() as home:
-        return job_paths(cluster_files(home).pods, job, pods)
+        return job_paths(files.pods, job, pods)
 
 
 def paths_of_earlier_run(namespace: str, pod: str) -> "ContainerPaths | None":
     """Return the paths of a pod of an earlier run of the local cluster that left files; None for none."""
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+    with usable_files() as files:
         from mxnet_operator.local.kubelet.pod_files import newest_paths  # noqa: PLC0415
 
-    with usable_home() as home:
-        return newest_paths(cluster_files(home).pods, namespace, pod, names.CONTAINER)
+        return newest_paths(files.pods, namespace, pod, names.CONTAINER)
 
 
 def claim_folder(namespace: str, name: str) -> Path:
     """Return the folder of a claim of the local cluster, which is made for the first pod that uses it."""
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
-
-    with usable_home() as home:
-        return cluster_files(home).claims / namespace / name
+    with usable_files() as files:
+        return files.claims / namespace / name
 
 
 def exists(path: Path) -> bool:

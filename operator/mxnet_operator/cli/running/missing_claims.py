@@ -7,6 +7,7 @@ from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.local_files import claim_folder, is_local
 from mxnet_operator.client.jobs import in_v1_words
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
 from mxnet_operator.readers.volumes import claims_needed
 
@@ -24,8 +25,6 @@ async def missing_claims(client: "Client", job: Object, namespace: str, objects:
     Raises:
         ApiError, ApiUnavailable: a request to the local cluster fails.
     """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     local = is_local(client.server)
     given = {each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"}
     missing = []

@@ -8,14 +8,18 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.argo_workflow import ProgressFile
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
@@ -46,6 +50,7 @@ from mxnet_operator.client.outage import RETRY_SECONDS, Outage
 from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import epochs_wanted
 from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.readers.pods import ENDED
 from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
@@ -54,6 +59,8 @@ if TYPE_CHECKING:
     from mxnet_operator.local.kubelet.pod_files import Written
 
 
+_FOLLOWING: Final = "While the job runs"
+_FOR_PROGRAMS: Final = "For programs that run jobs"
 _HOW_TO_GO_ON: Final = {
     "logs -f {}": "follows its log",
     "describe {}": "shows its state",
@@ -68,41 +75,98 @@ _FIRST_REQUEST: Final = 5.0
 """Seconds that an interrupted `--adopt` run waits for its request to create the job."""
 
 
+DetachOption = Annotated[
+    bool,
+    typer.Option(
+        "--detach", "-d", help="Create the job, print how to follow and stop it, and exit.", rich_help_panel=_FOLLOWING
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of `mxjob run` beside the job itself.
+    """Options of `mxjob run` beside the job itself."""
 
-    Args:
-        on_interrupt: whether an interruption deletes, stops or keeps the job; None: ask on a terminal, else delete.
-        workflow: name of an Argo Workflow whose state decides that instead.
-        adopt: label by which an existing job of the manifest's name is recognized as this run's; None: never adopt.
-        logs: whether to show the log of a replica.
-        replica: the replica whose log is shown; None: the main one.
-        report: file for an HTML report on the finished job.
-        output: folder for what the replicas wrote into their working directories.
-        timeout: seconds after which the run is interrupted.
-        retry_timeout: retry budget, in seconds, while the API server can't be reached.
-        detach: whether to leave the job running once it is created.
-        objects: what the manifest has beside the job, such as a ConfigMap; applied before the job is created.
-    """
+    on_interrupt: Annotated[
+        OnInterrupt | None,
+        option(
+            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks.",
+            panel=_FOLLOWING,
+        ),
+    ] = None
+    detach: DetachOption = False
+    logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.", rich_help_panel=_FOLLOWING)] = True
+    replica: Annotated[
+        str | None,
+        option(
+            metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0.", panel=_FOLLOWING
+        ),
+    ] = None
+    report: Annotated[Path | None, option(metavar="FILE", help="Write an HTML report when the job has ended.")] = None
+    output: Annotated[
+        Path | None,
+        option(
+            metavar="FOLDER",
+            help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
+            "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
+            "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        option(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", panel=_FOLLOWING),
+    ] = None
+    adopt: Annotated[
+        str | None,
+        option(
+            metavar="LABEL",
+            help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
+            " the manifest's.",
+            panel=_FOR_PROGRAMS,
+        ),
+    ] = None
+    output_dir: Annotated[
+        Path | None,
+        option(
+            metavar="DIR",
+            help="Folder for the files job, state, message, result and files, written however the job ends.",
+            panel=_FOR_PROGRAMS,
+        ),
+    ] = None
+    message_file: Annotated[
+        Path | None,
+        option(
+            metavar="FILE",
+            help="File for the message too, 4 kB at most; in a pod: /dev/termination-log.",
+            panel=_FOR_PROGRAMS,
+        ),
+    ] = None
+    workflow: Annotated[
+        str | None,
+        option(
+            metavar="NAME",
+            help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
+            " terminated or deleted, or the step's deadline has passed.",
+            panel=_FOR_PROGRAMS,
+        ),
+    ] = None
+    retry_timeout: Annotated[
+        float,
+        option(
+            parser=duration,
+            metavar="DURATION",
+            help="How long to wait while the API server can't be reached; default: 1m.",
+            panel=_FOR_PROGRAMS,
+        ),
+    ] = RETRY_SECONDS
 
-    on_interrupt: OnInterrupt | None = None
-    workflow: str | None = None
-    adopt: str | None = None
-    logs: bool = True
-    replica: str | None = None
-    report: Path | None = None
-    output: Path | None = None
-    timeout: float | None = None
-    retry_timeout: float = RETRY_SECONDS
-    detach: bool = False
-    objects: Sequence[dict[str, Any]] = ()
 
-
-async def run_job(manifest: dict[str, Any], target: Target, options: Options, record: Record) -> Exit:
+async def run_job(
+    manifest: dict[str, Any], target: Target, options: Options, record: Record, objects: Sequence[dict[str, Any]] = ()
+) -> Exit:
     """Create or adopt the job and show it until it ends; on an interruption, delete or keep it.
 
-    `record` is updated with each version of the job.
+    `record` is updated with each version of the job. `objects` are those beside it, such as a ConfigMap.
 
     Raises:
         CommandError: it can't be created, or an outage of the API server lasts too long.
@@ -113,7 +177,7 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
 
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
-            beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
+            beginning = asyncio.create_task(_begin(client, manifest, target, options, record, objects))
             following = asyncio.create_task(_follow_begun(client, beginning, target, options, record))
             await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
@@ -142,8 +206,6 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
 @contextlib.asynccontextmanager
 async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
     """Give outages of the API server their own exit code with `adopt`: the same command finds the job again."""
-    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
-
     try:
         yield
     except (ApiUnavailable, ApiError) as error:
@@ -156,15 +218,19 @@ async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
         ) from error
 
 
-async def _begin(client: "Client", manifest: dict[str, Any], target: Target, options: Options, record: Record) -> None:
+async def _begin(  # noqa: PLR0917
+    client: "Client",
+    manifest: dict[str, Any],
+    target: Target,
+    options: Options,
+    record: Record,
+    objects: Sequence[dict[str, Any]],
+) -> None:
     if options.adopt is None:
-        record.seen(await create_job(client, manifest, target, options.objects))
+        record.seen(await create_job(client, manifest, target, objects))
     else:
-        record.seen(
-            await create_or_adopt(
-                client, manifest, target, options.adopt, options.objects, retry_timeout=options.retry_timeout
-            )
-        )
+        retry = options.retry_timeout
+        record.seen(await create_or_adopt(client, manifest, target, options.adopt, objects, retry_timeout=retry))
 
 
 async def _follow_begun(
@@ -265,8 +331,6 @@ async def _until_finished(client: "Client", record: Record, shown: Progress, out
 
 async def _finish(follower: LogFollower, shown: Progress) -> bool:
     """Read the rest of the log; returns whether all of it was shown, or why not."""
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     try:
         return await follower.finish()
     except KubeError as error:
@@ -315,7 +379,6 @@ async def _bring_files(
 
 async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path) -> None:
     from mxnet_operator.cli.running.cluster_files import bring_home_from_claim  # noqa: PLC0415
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     try:
         folders = await bring_home_from_claim(client, in_v1_words(job), output)
@@ -330,7 +393,6 @@ async def _write_report(
     client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
     from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])

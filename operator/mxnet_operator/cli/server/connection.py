@@ -11,6 +11,9 @@ import typer
 
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.options import option
+from mxnet_operator.client.stored_jobs import stored_jobs
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, NoKubeconfigError
+from mxnet_operator.kube.resources import is_path_segment
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -145,7 +148,6 @@ def credentials_of(target: Target) -> "Credentials":
     """
     with extra_needed("controller"):
         from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
-        from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError  # noqa: PLC0415
 
         try:
             return load_credentials(running_local(target) or target.kubeconfig, target.context)
@@ -183,7 +185,7 @@ async def connect(
             `async with` (exit code 3); or the namespace can't be one (2).
     """
     with extra_needed("controller"):
-        from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client  # noqa: PLC0415
+        from mxnet_operator.kube.client import Client  # noqa: PLC0415
     credentials = await asyncio.to_thread(credentials_of, target)
     _check_namespace(target.namespace or credentials.namespace)
     try:
@@ -205,15 +207,12 @@ async def connect(
 
 
 def _check_namespace(namespace: str) -> None:
-    from mxnet_operator.kube.resources import is_path_segment  # noqa: PLC0415
-
     if not is_path_segment(namespace):
         raise CommandError(f"{namespace} is not a valid namespace", code=Exit.USAGE)
 
 
 async def _job_names(target: Target) -> list[str]:
     """Read the names of all jobs; TimeoutError where the server takes its time, which a shell can't wait for."""
-    from mxnet_operator.client.stored_jobs import stored_jobs  # noqa: PLC0415
     from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
 
     async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as server:

@@ -12,6 +12,7 @@ from mxnet_operator.api.names import REPLICA_TYPES
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, main_replica, replicas
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import NAMESPACES, is_path_segment
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ async def _meant(client: "Client", namespace: str, name: str) -> list[str]:
 
     None where there are none, or the jobs can't be listed.
     """
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     with contextlib.suppress(KubeError):
         known = [job["metadata"]["name"] for job in await stored_jobs(client, namespace, {})]
         begin_so = sorted(each for each in known if each.startswith(name))
@@ -75,8 +74,6 @@ async def _meant(client: "Client", namespace: str, name: str) -> list[str]:
 
 async def namespace_missing(client: "Client", namespace: str) -> bool:
     """Whether the server says that there is no such namespace; False where it doesn't tell."""
-    from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
-
     try:
         return await client.find(NAMESPACES.path(name=namespace)) is None
     except (ApiError, ApiUnavailable):

@@ -29,6 +29,7 @@ from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import pod_name
 from mxnet_operator.client.training import compare_workers
+from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.readers.training_log import TrainingLog
 
 if TYPE_CHECKING:
@@ -88,8 +89,6 @@ async def cp(
     pods/exec, the latter also to create pods.
     Nothing is overwritten: a destination that exists is an error.
     """
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     wanted = _parsed(source)
     async with contextlib.AsyncExitStack() as held:
         try:

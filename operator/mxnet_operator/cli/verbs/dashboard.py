@@ -14,6 +14,8 @@ from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.local_files import local_job_files
 from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.client.resources import MXJOBS
+from mxnet_operator.kube.errors import ApiError
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -55,9 +57,6 @@ async def dashboard(target: Target) -> Exit:
 
 async def _listed_namespace(client: "Client") -> str | None:
     """Return None where the jobs of all namespaces may be listed, else the context's namespace."""
-    from mxnet_operator.client.resources import MXJOBS  # noqa: PLC0415
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     try:
         await client.get(MXJOBS.path(None), {"limit": 1})
     except ApiError as error:

@@ -25,6 +25,7 @@ from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job, re
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.client.training import running_trainings
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import status_summary
 from mxnet_operator.readers.waiting import waiting_reasons
@@ -143,8 +144,6 @@ async def _watch(  # noqa: PLR0917
     columns: Columns,
 ) -> None:
     """Write a line for each change of a job of this kind; `shown` has the version of each uid that was written."""
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     header = {"apiVersion": kind.api_version, "kind": kind.kind}
     try:
         async with contextlib.aclosing(collections(client, resource_of(kind).path(namespace), chosen)) as changes:

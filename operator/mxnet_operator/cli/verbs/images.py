@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mxnet_operator.cli.app import App
+from mxnet_operator.cli.command import with_options
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.images import (
-    AsOfOption,
     EnvironmentOptions,
-    MXNetOption,
-    PythonOption,
     build_image,
     complete_image,
     image_store,
@@ -39,6 +37,7 @@ NameArgument = Annotated[
 
 
 @app.command()
+@with_options
 def add(
     *,
     name: NameArgument,
@@ -50,15 +49,12 @@ def add(
             help="Image whose packages it uses, as mxjob/tvm:0.27; default: MXNet, or a locked requirements.txt.",
         ),
     ] = None,
-    as_of: AsOfOption = None,
-    python: PythonOption = None,
-    mxnet: MXNetOption = None,
+    environment: EnvironmentOptions,
 ) -> None:
     """Add a folder as an image, or change the folder of an added image.
 
     The packages of a requirements.txt in it are added to those of the base when the image is built.
     """
-    environment = EnvironmentOptions(as_of, python, mxnet)
     if base is not None and environment.given():
         raise CommandError(f"--base and {environment.given()} both choose the packages: give one", code=Exit.USAGE)
     with image_store() as store:

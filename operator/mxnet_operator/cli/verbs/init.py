@@ -11,15 +11,13 @@ import typer
 
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import Dumper, dump_all
+from mxnet_operator.cli.command import with_options
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile
 from mxnet_operator.cli.running.images import (
-    AsOfOption,
     EnvironmentOptions,
-    MXNetOption,
-    PythonOption,
     complete_image,
     image_name,
     image_store,
@@ -81,6 +79,7 @@ spec:
 """
 
 
+@with_options
 def init(
     *,
     words: Annotated[
@@ -95,9 +94,7 @@ def init(
             autocompletion=complete_image,
         ),
     ] = None,
-    as_of: AsOfOption = None,
-    python: PythonOption = None,
-    mxnet: MXNetOption = None,
+    environment: EnvironmentOptions,
 ) -> None:
     """Write mxjob.yaml, an Airflow DAG, an Argo Workflow and a Dockerfile for the folder of a script.
 
@@ -114,7 +111,6 @@ def init(
     job["metadata"]["generateName"] = f"{prefix}-"
     if problems := submission_errors(job):
         raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
-    environment = EnvironmentOptions(as_of, python, mxnet)
     with image_store() as store:
         from mxnet_operator.local.images import DayImage  # noqa: PLC0415
 

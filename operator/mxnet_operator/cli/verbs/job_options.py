@@ -25,17 +25,6 @@ _NOT_OF_A_LABEL: Final = re.compile("[^a-z0-9]+")
 _more = functools.partial(option, panel="More about the job")
 
 
-DetachOption = Annotated[
-    bool,
-    typer.Option(
-        "--detach",
-        "-d",
-        help="Create the job, print how to follow and stop it, and exit.",
-        rich_help_panel="While the job runs",
-    ),
-]
-
-
 @dataclass(frozen=True, kw_only=True)
 class JobOptions:
     """Options that describe a job, as written on the command line."""
@@ -48,26 +37,25 @@ class JobOptions:
             show_default=False,
         ),
     ] = None
-    name: Annotated[
-        str | None, option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.")
-    ] = None
+    name: Annotated[str | None, option(metavar="NAME", help="Job name; default: the manifest's, else generated.")] = (
+        None
+    )
     image: Annotated[
         str | None,
         option(
-            "--image",
             metavar="IMAGE",
             help="Image of every replica; default: one of the script's folder, on the local cluster.",
             autocompletion=complete_image,
         ),
     ] = None
-    workers: Annotated[int | None, option("--workers", help="Number of Workers; default: 1.")] = None
+    workers: Annotated[int | None, option(help="Number of Workers; default: 1.")] = None
     servers: Annotated[
         int | None,
-        _more("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
+        _more(help="Number of parameter Servers; default: as many as Workers, none for a single one."),
     ] = None
-    gpus_per_worker: Annotated[int | None, option("--gpus-per-worker", help="GPUs of each Worker.")] = None
+    gpus_per_worker: Annotated[int | None, option(help="GPUs of each Worker.")] = None
     gpu_resource: Annotated[
-        str | None, _more("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
+        str | None, _more(metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
     ] = None
     env: Annotated[
         list[str] | None,
@@ -105,27 +93,22 @@ class JobOptions:
     ] = None
     node_selector: Annotated[
         list[str] | None,
-        _more("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
+        _more(metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
     ] = None
     image_pull_secrets: Annotated[
         list[str] | None,
         _more("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
     ] = None
-    service_account_name: Annotated[
-        str | None, _more("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
-    ] = None
-    queue_name: Annotated[
-        str | None, _more("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")
-    ] = None
+    service_account_name: Annotated[str | None, _more(metavar="NAME", help="ServiceAccount of the pods.")] = None
+    queue_name: Annotated[str | None, _more(metavar="NAME", help="LocalQueue of Kueue for the job.")] = None
     placement: Annotated[
         str | None,
         _more(
-            "--placement",
             metavar="Pack|Exclusive",
             help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
         ),
     ] = None
-    backoff_limit: Annotated[int | None, _more("--backoff-limit", help="Retries before the job fails.")] = None
+    backoff_limit: Annotated[int | None, _more(help="Retries before the job fails.")] = None
     resume: Annotated[
         bool | None,
         _more(
@@ -137,7 +120,6 @@ class JobOptions:
     checkpoint: Annotated[
         str | None,
         _more(
-            "--checkpoint",
             metavar="PATTERN",
             help="--resume from these files, such as 'models/net-{epoch}.params'.",
         ),
@@ -145,7 +127,6 @@ class JobOptions:
     resume_args: Annotated[
         str | None,
         _more(
-            "--resume-args",
             metavar="ARGUMENTS",
             help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
             " {epoch}'.",

@@ -4,24 +4,20 @@ import json
 import re
 import sys
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
+from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.interrupts import can_ask
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.verbs import images
-
-if TYPE_CHECKING:
-    from mxnet_operator.local.home import ClusterFiles
 
 NOT_RUNNING = 3
 """Exit code of `status` where no cluster runs, as of `systemctl status`."""
@@ -145,11 +141,10 @@ def _label(text: str) -> tuple[str, str]:
 @app.command()
 def down() -> None:
     """Stop the cluster, and wait until every process that it started has ended. Its jobs are lost."""
-    with extra_needed("local"):
+    with usable_files() as files, message_console().status("stopping the local cluster"):
         from mxnet_operator.local import daemon  # noqa: PLC0415
 
-    with usable_home() as home, message_console().status("stopping the local cluster"):
-        pid = daemon.stop(_files(home))
+        pid = daemon.stop(files)
     say("the local cluster is not running" if pid is None else f"the local cluster has stopped (pid {pid})")
 
 
@@ -158,14 +153,12 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show whether the cluster is running, its address, capacity, jobs and usage. Exits with 3 if it is not running."""
-    with extra_needed("local"):
+    with usable_files() as files:
         from mxnet_operator.cli.daemons import local_status  # noqa: PLC0415
         from mxnet_operator.local.home import running_state  # noqa: PLC0415
 
-    with usable_home() as home:
-        files = _files(home)
         state = running_state(files)
-        idle = {} if state is not None else local_status.not_running(home, files)
+        idle = {} if state is not None else local_status.not_running(files)
     if state is None:
         if as_json:
             write_line(json.dumps(idle))
@@ -173,7 +166,7 @@ def status(
             for line in local_status.not_running_lines(idle, START):
                 say(line)
         sys.exit(NOT_RUNNING)
-    found = local_status.collect(home, files, state)
+    found = local_status.collect(files, state)
     if as_json:
         write_line(json.dumps(found))
         return
@@ -191,12 +184,12 @@ def prune(
 
     Folders of PersistentVolumeClaims, added images and uv's cache stay.
     """
-    with extra_needed("local"):
+    with usable_files() as files, image_store() as store:
         from mxnet_operator.cli.daemons import local_prune  # noqa: PLC0415
         from mxnet_operator.local.claims import lock_holder  # noqa: PLC0415
         from mxnet_operator.local.home import running_state  # noqa: PLC0415
-    with usable_home() as home, image_store() as store:
-        files = _files(home)
+
+        home = files.root.parent
         if running_state(files) is None and (pid := lock_holder(files.lock)) is not None:
             raise CommandError(f"the local cluster is starting or stopping (pid {pid})", hint="try again in a moment")
         found = local_prune.leftovers(files, store, local_prune.use_of(files))
@@ -217,18 +210,10 @@ def prune(
 @app.command("kubeconfig")
 def kubeconfig_path() -> None:
     """Print the path of the cluster's kubeconfig, for: export KUBECONFIG=$(mxjob local kubeconfig)."""
-    with extra_needed("local"):
+    with usable_files() as files:
         from mxnet_operator.local.home import running_state  # noqa: PLC0415
 
-    with usable_home() as home:
-        files = _files(home)
         state = running_state(files)
     if state is None:
         raise CommandError("the local cluster is not running", hint=f"start it with: {START}")
     write_line(str(files.kubeconfig))
-
-
-def _files(home: Path) -> "ClusterFiles":
-    from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
-
-    return cluster_files(home)

@@ -4,9 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -22,26 +20,16 @@ from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, s
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
-from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.failure_hints import build_hint, failure_hint, refuse_what_must_fail, trains_alone
-from mxnet_operator.cli.running.images import AsOfOption, EnvironmentOptions, MXNetOption, PythonOption, add_folder
-from mxnet_operator.cli.running.interrupted_job import OnInterrupt
+from mxnet_operator.cli.running.images import EnvironmentOptions, add_folder
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
-from mxnet_operator.cli.server.connection import (
-    Target,
-    credentials_of,
-    uses_local,
-)
-from mxnet_operator.cli.verbs.job_options import (
-    DetachOption,
-    JobOptions,
-    lacks_model_prefix,
-)
+from mxnet_operator.cli.server.connection import Target, credentials_of, uses_local
+from mxnet_operator.cli.verbs.job_options import JobOptions, lacks_model_prefix
 from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
 from mxnet_operator.client.jobs import in_v1_words, replicas
 from mxnet_operator.description import DescriptionError, to_manifest
@@ -76,25 +64,6 @@ EXAMPLES = """
 """
 
 
-_FOLLOWING: Final = "While the job runs"
-_FOR_PROGRAMS: Final = "For programs that run jobs"
-
-
-def _complete_replica(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the replicas of the described job for shell completion; none, rather than an error."""
-    with contextlib.suppress(Exception):
-        given = {name: value for name, value in context.params.items() if name in {"workers", "servers"}}
-        job, _ = _job(context.params.get("file"), JobOptions(image="any", **given), allow_unknown=True)
-        return [each for each in replicas(in_v1_words(job)) if each.startswith(incomplete)]
-    return []
-
-
-class _Format(StrEnum):
-    """Values of `-o`."""
-
-    YAML = "yaml"
-
-
 @with_options
 def run(
     *,
@@ -110,89 +79,10 @@ def run(
             help="Package to add to the image of the script's folder, such as pandas; repeatable.",
         ),
     ] = None,
-    as_of: AsOfOption = None,
-    python: PythonOption = None,
-    mxnet: MXNetOption = None,
+    environment: EnvironmentOptions,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
-    dry_run_format: Annotated[_Format | None, option("-o", help="Format of --dry-run; default: yaml.")] = None,
     target: Target,
-    on_interrupt: Annotated[
-        OnInterrupt | None,
-        option(
-            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks.",
-            panel=_FOLLOWING,
-        ),
-    ] = None,
-    detach: DetachOption = False,
-    logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.", rich_help_panel=_FOLLOWING)] = True,
-    replica: Annotated[
-        str | None,
-        option(
-            metavar="TYPE-INDEX",
-            help="Replica whose log is shown; default: worker-0, or tuner-0.",
-            panel=_FOLLOWING,
-            autocompletion=_complete_replica,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        option(metavar="FILE", help="Write an HTML report when the job has ended."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        option(
-            metavar="FOLDER",
-            help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
-            "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
-            "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
-        ),
-    ] = None,
-    timeout: Annotated[
-        str | None,
-        option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", panel=_FOLLOWING),
-    ] = None,
-    adopt: Annotated[
-        str | None,
-        option(
-            metavar="LABEL",
-            help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
-            " the manifest's.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    output_dir: Annotated[
-        Path | None,
-        option(
-            metavar="DIR",
-            help="Folder for the files job, state, message, result and files, written however the job ends.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    message_file: Annotated[
-        Path | None,
-        option(
-            metavar="FILE",
-            help="File for the message too, 4 kB at most; in a pod: /dev/termination-log.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    workflow: Annotated[
-        str | None,
-        option(
-            metavar="NAME",
-            help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
-            " terminated or deleted, or the step's deadline has passed.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    retry_timeout: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION",
-            help="How long to wait while the API server can't be reached.",
-            rich_help_panel=_FOR_PROGRAMS,
-        ),
-    ] = "1m",
+    options: Options,
     allow_unknown_fields: AllowUnknownOption = False,
 ) -> None:
     """Create a job, follow it until it ends, and exit with 0 only if it Succeeded.
@@ -208,22 +98,19 @@ def run(
     job. In a script it deletes the job and waits until it is gone, and a second one exits at once. With --adopt, a
     command that was killed and is started again finds its job. A closed pipe, as by head, ends the output, not the job.
     """
-    if workflow is not None and on_interrupt is not None:
+    if options.workflow is not None and options.on_interrupt is not None:
         raise CommandError(
             "--workflow and --on-interrupt can't be combined: each says what an interruption does with the job",
             code=Exit.USAGE,
         )
-    ends = {"--report": report, "--output": output, "--timeout": timeout, "--workflow": workflow}
-    if detach and (needs_end := [flag for flag, value in ends.items() if value is not None]):
+    ends = {name: getattr(options, name) for name in ("report", "output", "timeout", "workflow")}
+    if options.detach and (needs_end := [name for name, value in ends.items() if value is not None]):
         raise CommandError(
-            f"--detach returns before the job ends, and {needs_end[0]} needs its end",
+            f"--detach returns before the job ends, and --{needs_end[0]} needs its end",
             hint="follow the job later: mxjob wait JOB; mxjob cp JOB .",
             code=Exit.USAGE,
         )
-    output_in_claim = output is not None and not uses_local(target)
-    if dry_run_format is not None and not dry_run:
-        raise CommandError(f"-o {dry_run_format} is the format of --dry-run", code=Exit.USAGE)
-    environment = EnvironmentOptions(as_of, python, mxnet)
+    output_in_claim = options.output is not None and not uses_local(target)
     if (pip or environment.given()) and (described.image is not None or file is not None):
         what = "--pip adds packages to" if pip else f"{environment.given()} chooses"
         raise CommandError(
@@ -256,12 +143,12 @@ def run(
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         write_line(dump_all([*objects, with_output_folders(job) if output_in_claim else job]).rstrip("\n"))
         return
-    if output is not None:
-        check_output(output)
+    if options.output is not None:
+        check_output(options.output)
     go_on_unread()  # a job is more than its log
-    record = Record(folder=output_dir, message_file=message_file)
+    record = Record(folder=options.output_dir, message_file=options.message_file)
     record.begin()
-    with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
+    with _recorded(record, Exit.FAILED if options.adopt is None else Exit.TRY_AGAIN):
         is_script = file is None and described.image is None and described.command
         script = Script.of(described.command or ()) if is_script else None
         described = _with_folder(described, file, target, pip or [], environment, build=True)
@@ -269,27 +156,14 @@ def run(
         if output_in_claim:
             job = with_output_folders(job)
         record.name = job["metadata"].get("name") or ""
-        options = Options(
-            on_interrupt=on_interrupt,
-            workflow=workflow,
-            adopt=adopt,
-            logs=logs,
-            replica=replica,
-            report=report,
-            output=output,
-            timeout=None if timeout is None else duration(timeout),
-            retry_timeout=duration(retry_timeout),
-            detach=detach,
-            objects=objects,
-        )
         _check(job, options)
         if script is not None and (warning := trains_alone(script, job)):
             say(warning, style="yellow")
-        if adopt is None and workflow is None and uses_local(target):
+        if options.adopt is None and options.workflow is None and uses_local(target):
             with extra_needed("local"):
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
-        code = asyncio.run(run_job(job, target, options, record))
+        code = asyncio.run(run_job(job, target, options, record, objects))
     if code == Exit.FAILED:
         asked = "" if script is None else _other_environment(script, pip or [])
         if hint := asked or failure_hint(record.message, job, script):

@@ -58,14 +58,13 @@ async def wait(
         ),
     ] = Awaited.SUCCEEDED,
     timeout: Annotated[  # noqa: ASYNC109 - the command's option
-        str | None,
-        option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."),
+        float | None,
+        option(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."),
     ] = None,
 ) -> Exit:
     """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
-    seconds = None if timeout is None else duration(timeout)
     try:
-        async with asyncio.timeout(seconds), connect(target) as client:
+        async with asyncio.timeout(timeout), connect(target) as client:
             job = await get_job(client, target.namespace or client.namespace, name)
             with progress(show_log=False) as shown:
                 outage = Outage(say=shown.note)
@@ -76,7 +75,7 @@ async def wait(
                     say(gone_text(job, outage, f"job {name} was deleted before it was {awaited}"))
                     return Exit.FAILED
     except TimeoutError:
-        say(f"job {name}: not {awaited} after {elapsed_text(seconds or 0)}")
+        say(f"job {name}: not {awaited} after {elapsed_text(timeout or 0)}")
         return Exit.TIMEOUT
     state = job_state(job)
     if message := terminal_message(job):
