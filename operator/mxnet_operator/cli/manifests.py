@@ -12,8 +12,8 @@ import yaml
 
 from mxnet_operator.api.bundled_objects import is_job
 from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded, read
+from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
 
 FilesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.", show_default=False)

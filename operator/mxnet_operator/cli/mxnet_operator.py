@@ -11,7 +11,6 @@ from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
 from mxnet_operator.cli.output.terminal import write_line
 from mxnet_operator.cli.server.connection import ContextOption, Target
-from mxnet_operator.cli.version import show_version
 from mxnet_operator.readers.durations import seconds_of
 
 _ENV: Final = "MXNET_OPERATOR_"
@@ -59,15 +58,7 @@ def _option(*flags: str, help: str, panel: str | None = None, **more: Any) -> An
     return typer.Option(*flags, help=help, rich_help_panel=panel, **{"envvar": variable} | more)
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=show_version("mxnet-operator"), is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None: ...
+app.with_version("mxnet-operator")
 
 
 @app.command()

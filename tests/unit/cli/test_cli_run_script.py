@@ -380,12 +380,10 @@ def completions(*words):
     return CliRunner().invoke(app, [], prog_name="mxjob", env=environment).output
 
 
-def test_images_and_replicas_are_completed(folder):
+def test_images_are_completed(folder):
     ImageStore(folder.parent / "state").add("team/digits:1", folder)
     assert "team/digits" in completions("run", "--image", "team")
     assert "mxjob/mxnet" in completions("local", "image", "build", "mxjob")
-    offered = completions("run", "--image", "a", "--workers", "2", "--replica", "")
-    assert all(each in offered for each in ("scheduler-0", "server-1", "worker-0", "worker-1"))
 
 
 def test_the_help_of_run_begins_with_the_basic_options_and_flags_have_no_type(folder):

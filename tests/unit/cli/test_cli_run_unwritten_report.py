@@ -52,7 +52,7 @@ async def test_the_jobs_own_message_stays_and_with_adopt_the_command_may_be_trie
     drawn, words_of_case = REPORTS[case]
     if drawn is not None:
         draw = failing(drawn) if isinstance(drawn, Exception) else lambda *_: drawn
-        monkeypatch.setattr("mxnet_operator.cli.running.run_report.html", draw)
+        monkeypatch.setattr("mxnet_operator.cli.running.run_outputs.html", draw)
     records = []
     monkeypatch.setattr(run, "leave", lambda code: None)
     exact = run.run_job

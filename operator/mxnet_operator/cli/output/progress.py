@@ -1,7 +1,10 @@
-"""Progress of a job: redrawn lines on a terminal, one line per change in a pipe."""
+"""Progress of a job and its replicas: redrawn lines on a terminal, one line per change in a pipe."""
 
 import re
 import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -10,11 +13,14 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.printable import printable_lines
-from mxnet_operator.cli.output.replica_lines import replica_lines
+from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, in_order, replica_state
+from mxnet_operator.cli.output.tables import STYLES
 from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
-from mxnet_operator.client.jobs import ready_counts
+from mxnet_operator.cli.output.times import since
+from mxnet_operator.client.jobs import pods_of, ready_counts, replicas
 from mxnet_operator.readers.log_figures import SPEED, TIME_COST
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
@@ -28,6 +34,7 @@ _COUNTED: Final = " replica(s) failed (restart "
 _SAME_END: Final = "this attempt ended like the one before; to give up sooner next time: --backoff-limit 1"
 _REDRAW = 0.2
 """Seconds between two redraws of the replicas' lines."""
+_NO_POD = "no pod"
 
 _NAME_AND_STATE = 24
 """Width in characters of the job's name and state at the start of the progress line."""
@@ -252,3 +259,51 @@ def progress(*, show_log: bool) -> Progress:
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console, show_log=show_log)
     return Progress(console, show_log=show_log)
+
+
+def replica_lines(
+    job: dict[str, Any], pods: Iterable[dict[str, Any]], *, most: int, now: datetime | None = None
+) -> list[Text]:
+    """Format name, state, its duration, exit code and reason of each replica; count more than `most` by type."""
+    states = in_order([replica_state(pod) for pod in pods_of(job, pods)])
+    wanted = replicas(job)
+    if max(len(wanted), len(states)) > most:
+        return list(_by_type(wanted, states, now))
+    found = {one.replica: one for one in states}
+    width = max(map(len, [*wanted, *found]), default=0)
+    state_width = max((len(one.state) for one in states), default=0)
+    lines = []
+    for name in dict.fromkeys([*wanted, *found]):
+        line = _line(name, width)
+        if one := found.get(name):
+            line.append(f"{one.state:<{state_width}}", style=STYLES.get(one.state, ""))
+            line.append(f"  {since(one.since, now)}")
+            line.append(f"  {one.end}" if one.end else "", style="red" if one.has_failed else "")
+            line.append(f"  {one.summary}" if one.summary else "", style="dim")
+        else:
+            line.append(_NO_POD, style="dim")
+        lines.append(line)
+    return lines
+
+
+def _by_type(wanted: list[str], states: list[ReplicaState], now: datetime | None) -> Iterator[Text]:
+    asked = Counter(name.rpartition("-")[0] for name in wanted)
+    kinds = [kind.lower() for kind in names.REPLICA_TYPES if asked[kind.lower()]]
+    width = max(map(len, kinds))
+    for kind in kinds:
+        here = [one for one in states if one.replica.rpartition("-")[0] == kind]
+        counts = Counter(one.state for one in here)
+        if missing := asked[kind] - len(here):
+            counts[_NO_POD] = missing
+        line = _line(kind, width)
+        for position, (state, count) in enumerate(counts.most_common()):
+            line.append(", " if position else "").append(f"{count} {state}", style=STYLES.get(state, ""))
+        if here:
+            line.append(f"  {since(max(one.since for one in here), now)}")
+        if failed := first_failed(here):
+            line.append(f"  {failed.replica} {failed.end}", style="red")
+        yield line
+
+
+def _line(name: str, width: int) -> Text:
+    return Text(f"  {name:<{width}}  ", overflow="ellipsis", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Creation of a job from a manifest, or adoption of the job that an earlier run of the same command created."""
+"""Creation of a job and of the claims that it lacks, or adoption of the job that an earlier run created."""
 
 import hashlib
 import json
@@ -9,17 +9,18 @@ from mxnet_operator.api import names
 from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import Kind
+from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.local_files import is_local
-from mxnet_operator.cli.running.missing_claims import missing_claims
+from mxnet_operator.cli.running.local_files import claim_folder, is_local
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, until_gone
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
 from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.kube.resources import Resource
+from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS, Resource
+from mxnet_operator.readers.volumes import claims_needed
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -241,3 +242,42 @@ def _labels(job: Job) -> dict[str, str]:
 
 def _owners(job: Job) -> set[str]:
     return {owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()}
+
+
+async def missing_claims(client: "Client", job: Job, namespace: str, objects: Sequence[Job]) -> list[Job]:
+    """Return the claims to create for `job` on the local cluster; on another, print them for the user to create.
+
+    `objects` are created before the job. On other clusters a claim that this user may not read counts as present.
+
+    Raises:
+        ApiError, ApiUnavailable: a request to the local cluster fails.
+    """
+    local = is_local(client.server)
+    given = {each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"}
+    missing = []
+    for name in sorted(_mounted(job) - given):
+        try:
+            if await client.find(PERSISTENT_VOLUME_CLAIMS.path(namespace, name)) is None:
+                missing.append(_claim(name))
+        except ApiError:
+            if local:
+                raise
+    for each in missing:
+        name = each["metadata"]["name"]
+        if local:
+            say(f"there is no PersistentVolumeClaim {name} yet; its folder is {claim_folder(namespace, name)}")
+        else:
+            say(f"there is no PersistentVolumeClaim {name}, and the job waits for it; to create it:")
+            say(f"kubectl apply -n {namespace} -f - <<'EOF'\n{dump_all([each])}EOF")
+    return missing if local else []
+
+
+def _mounted(job: Job) -> set[str]:
+    replica_specs = in_v1_words(job)["spec"].get("mxReplicaSpecs") or {}
+    return {name for each in replica_specs.values() for name in claims_needed(each["template"]["spec"])}
+
+
+def _claim(name: str) -> Job:
+    """Return a claim that the pods of a job can share, on whichever nodes they run."""
+    spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "10Gi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}

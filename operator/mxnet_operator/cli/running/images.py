@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from mxnet_operator.cli.command import option
 from mxnet_operator.cli.daemons.home import usable_files, usable_home
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.cli.running.given_command import given_command, is_given
 from mxnet_operator.cli.running.proposed_day import proposed_day

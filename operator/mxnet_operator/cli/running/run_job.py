@@ -14,13 +14,14 @@ import typer
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
+from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import first_signal
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.argo_workflow import ProgressFile
+from mxnet_operator.cli.running.cluster_files import bring_home_from_claim
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, finish_interrupted, part_as_step
@@ -32,7 +33,7 @@ from mxnet_operator.cli.running.local_files import (
     mark_unsuccessful,
     written,
 )
-from mxnet_operator.cli.running.run_outputs import Record, ReportError
+from mxnet_operator.cli.running.run_outputs import Record, ReportError, write_report
 from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_events import job_events
@@ -378,8 +379,6 @@ async def _bring_files(
 
 
 async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path) -> None:
-    from mxnet_operator.cli.running.cluster_files import bring_home_from_claim  # noqa: PLC0415
-
     try:
         folders = await bring_home_from_claim(client, in_v1_words(job), output)
     except (CommandError, KubeError, OSError) as error:
@@ -392,8 +391,6 @@ async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path)
 async def _write_report(
     client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
-    from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
-
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])
     with contextlib.suppress(TimeoutError):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
-from mxnet_operator.cli.options import option
 from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, NoKubeconfigError
 from mxnet_operator.kube.resources import is_path_segment

@@ -13,9 +13,8 @@ from mxnet_operator.api.conditions import RUNNING, in_a_line, job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
-from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.tables import Columns
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.output.times import job_duration, since

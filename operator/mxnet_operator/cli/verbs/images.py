@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.command import with_options
+from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.images import (
     EnvironmentOptions,

@@ -11,9 +11,8 @@ import typer
 
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import Dumper, dump_all
-from mxnet_operator.cli.command import with_options
+from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile
 from mxnet_operator.cli.running.images import (

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -11,9 +12,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from mxnet_operator.api.manifest_text import ManifestError, decoded
+from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
-from mxnet_operator.cli.running.env_files import read_variables, variable
 from mxnet_operator.cli.running.images import complete_image
 from mxnet_operator.cli.running.script import with_python
 from mxnet_operator.description import DescriptionError, MXJobDescription
@@ -149,8 +150,8 @@ class JobOptions:
         if "node_selector" in given:
             given["node_selector"] = dict(_pair("--node-selector", each) for each in given["node_selector"])
         if "env" in given or "env_files" in given:
-            files = [pair for file in given.pop("env_files", ()) for pair in read_variables(file)]
-            given["env"] = dict([*files, *(variable("--env", each) for each in given.get("env", ()))])
+            files = [pair for file in given.pop("env_files", ()) for pair in _variables(file)]
+            given["env"] = dict([*files, *(_variable("--env", each) for each in given.get("env", ()))])
         if "command" in given:
             given["command"] = list(with_python(given["command"]))
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
@@ -236,3 +237,43 @@ def _volume_name(mounted: str) -> str:
         return mounted
     suffix = hashlib.sha256(mounted.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{_NOT_OF_A_LABEL.sub('-', mounted.lower())[: _LABEL_LENGTH - 10].strip('-') or 'volume'}-{suffix}"
+
+
+def _variable(source: str, text: str) -> tuple[str, str]:
+    """Parse `NAME=VALUE`, or `NAME`, whose value is that of this process.
+
+    Raises:
+        CommandError: the text has no name, or the variable isn't set here.
+    """
+    name, separator, value = text.partition("=")
+    if not name or any(each.isspace() for each in name):
+        raise CommandError(f"{source}: {text!r} is neither NAME=VALUE nor NAME", code=Exit.USAGE)
+    if separator:
+        return name, value
+    if name not in os.environ:
+        raise CommandError(
+            f"{source}: {name} has no value, and this shell doesn't export it",
+            hint=f"give the value: {name}=VALUE; or export it: export {name}",
+            code=Exit.USAGE,
+        )
+    return name, os.environ[name]
+
+
+def _variables(file: str) -> list[tuple[str, str]]:
+    """Read a file as `docker run --env-file` does: a variable a line, `#` begins a comment line, quotes are kept.
+
+    Raises:
+        CommandError: it can't be read, or a line is no variable.
+    """
+    try:
+        with open(file, "rb") as opened:  # noqa: PTH123 - the path as written
+            lines = decoded(opened.read()).splitlines()
+    except OSError as error:
+        raise CommandError(f"--env-file {file}: {error.strerror or error}", code=Exit.USAGE) from error
+    except ManifestError as error:
+        raise CommandError(f"--env-file {file}: {error}", code=Exit.USAGE) from error
+    return [
+        _variable(f"--env-file {file}, line {number}", line.lstrip())
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]

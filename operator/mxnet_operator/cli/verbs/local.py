@@ -11,10 +11,10 @@ from rich.text import Text
 
 from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
+from mxnet_operator.cli.command import option
 from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.interrupts import can_ask
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.verbs import images

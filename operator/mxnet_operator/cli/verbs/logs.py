@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mxnet_operator.api.conditions import job_state, terminal_message
-from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.running.follow_replicas import rest_of_log
 from mxnet_operator.cli.server.connection import (

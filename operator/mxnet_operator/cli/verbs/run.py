@@ -15,10 +15,9 @@ from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
-from mxnet_operator.cli.command import with_options
+from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
@@ -26,7 +25,7 @@ from mxnet_operator.cli.running.failure_hints import build_hint, failure_hint, r
 from mxnet_operator.cli.running.images import EnvironmentOptions, add_folder
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
-from mxnet_operator.cli.running.run_outputs import Record, ReportError
+from mxnet_operator.cli.running.run_outputs import Record, ReportError, check_report
 from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
 from mxnet_operator.cli.server.connection import Target, credentials_of, uses_local
 from mxnet_operator.cli.verbs.job_options import JobOptions, lacks_model_prefix
@@ -252,8 +251,6 @@ def _check(job: dict[str, Any], options: Options) -> None:
             f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE
         )
     if options.report is not None:
-        from mxnet_operator.cli.running.run_report import check_report  # noqa: PLC0415 - only a report needs it
-
         check_report(options.report)
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
-from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
