@@ -9,7 +9,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 from rich.text import Text
@@ -65,11 +64,7 @@ def in_background(options: ClusterOptions, policy: Policy, announce: int) -> Non
     """Run the cluster until the first signal; `announce` is the pipe to the process that started it."""
     _log_to_stderr("%(asctime)s %(levelname)s %(name)s: %(message)s", None)
     announcer = daemon.Announcer(announce)
-
-    def ready(_: ClusterState) -> None:
-        announcer.ready()
-
-    _serve(options, policy, announcer.step, ready)
+    _serve(options, policy, announcer.step, lambda _: announcer.ready())
 
 
 def detach(options: ClusterOptions, policy: Policy) -> None:
@@ -150,7 +145,9 @@ def _serve(
     except NoFreeSubnetError as error:
         raise CommandError(str(error)) from error
     except ComponentDiedError as error:
-        _died(error)
+        _log.error("%s", error, exc_info=error.__cause__)
+        hint = "this is a bug: please report it with the log"
+        raise CommandError(f"{error}: {error.__cause__}", hint=hint) from error
 
 
 def make_controller(
@@ -164,11 +161,6 @@ def make_controller(
     elector = LeaderElector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
     policy = msgspec.structs.replace(policy or Policy(), job_url_template=job_url_template)
     return Controller(client, elector=elector, policy=policy, integrations=integrations(settings))
-
-
-def _died(error: ComponentDiedError) -> NoReturn:
-    _log.error("%s", error, exc_info=error.__cause__)
-    raise CommandError(f"{error}: {error.__cause__}", hint="this is a bug: please report it with the log") from error
 
 
 class PrintableFormatter(logging.Formatter):

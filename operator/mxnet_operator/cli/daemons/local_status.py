@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from rich.filesize import decimal
+
 from mxnet_operator.api.conditions import job_state
-from mxnet_operator.cli.daemons.local_prune import home_use, size_text
+from mxnet_operator.cli.daemons.local_prune import home_use
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.progress import elapsed_text
 from mxnet_operator.cli.server.connection import Target, connect
@@ -69,9 +71,9 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def disk_text(parts: dict[str, int]) -> str:
     """Format what a home takes on disk: `1.2 GB (images 0.9 GB, ...)`, with the command that frees some of it."""
     own = {name: size for name, size in parts.items() if name != "sharedWithUv"}
-    named = ", ".join(f"{name} {size_text(size)}" for name, size in own.items() if size)
-    shared = f", and {size_text(parts['sharedWithUv'])} shared with uv's cache" if parts["sharedWithUv"] else ""
-    return f"{size_text(sum(own.values()))} ({named}){shared}; mxjob local prune deletes what no unfinished job needs"
+    named = ", ".join(f"{name} {decimal(size)}" for name, size in own.items() if size)
+    shared = f", and {decimal(parts['sharedWithUv'])} shared with uv's cache" if parts["sharedWithUv"] else ""
+    return f"{decimal(sum(own.values()))} ({named}){shared}; mxjob local prune deletes what no unfinished job needs"
 
 
 def not_running(files: ClusterFiles) -> dict[str, Any]:

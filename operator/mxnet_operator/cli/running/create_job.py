@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.bundled_objects import PLURALS
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 Job = dict[str, Any]
+
+_CLAIM: Final = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "10Gi"}}}
+"""A claim that the pods of a job can share, on whichever nodes they run."""
 
 
 def check_adoptable(manifest: Job, label: str) -> None:
@@ -57,7 +60,7 @@ async def create_job(client: "Client", manifest: Job, target: Target, objects: S
         ApiError, ApiUnavailable: the request fails otherwise.
     """
     kind, namespace = kind_of_job(manifest), _namespace(client, manifest, target)
-    await _apply(client, [*objects, *await missing_claims(client, manifest, namespace, objects)], namespace)
+    await _apply(client, [*objects, *await _missing_claims(client, manifest, namespace, objects)], namespace)
     try:
         return await _post(client, manifest, kind, namespace)
     except ApiError as error:
@@ -99,7 +102,7 @@ async def create_or_adopt(
             try:
                 namespace = _namespace(client, manifest, target)
                 is_here = is_local(client.server)  # elsewhere a runner has no right to look for claims
-                claims = await missing_claims(client, manifest, namespace, objects) if is_here else []
+                claims = await _missing_claims(client, manifest, namespace, objects) if is_here else []
                 await _apply(client, [*objects, *claims], namespace)
                 return await _post(client, manifest, kind_of_job(manifest), namespace)
             except ApiError as error:
@@ -244,7 +247,7 @@ def _owners(job: Job) -> set[str]:
     return {owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()}
 
 
-async def missing_claims(client: "Client", job: Job, namespace: str, objects: Sequence[Job]) -> list[Job]:
+async def _missing_claims(client: "Client", job: Job, namespace: str, objects: Sequence[Job]) -> list[Job]:
     """Return the claims to create for `job` on the local cluster; on another, print them for the user to create.
 
     `objects` are created before the job. On other clusters a claim that this user may not read counts as present.
@@ -254,30 +257,22 @@ async def missing_claims(client: "Client", job: Job, namespace: str, objects: Se
     """
     local = is_local(client.server)
     given = {each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"}
+    specs = (in_v1_words(job)["spec"].get("mxReplicaSpecs") or {}).values()
+    mounted = {name for each in specs for name in claims_needed(each["template"]["spec"])}
     missing = []
-    for name in sorted(_mounted(job) - given):
+    for name in sorted(mounted - given):
         try:
-            if await client.find(PERSISTENT_VOLUME_CLAIMS.path(namespace, name)) is None:
-                missing.append(_claim(name))
+            if await client.find(PERSISTENT_VOLUME_CLAIMS.path(namespace, name)) is not None:
+                continue
         except ApiError:
             if local:
                 raise
-    for each in missing:
-        name = each["metadata"]["name"]
+            continue
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": _CLAIM}
         if local:
             say(f"there is no PersistentVolumeClaim {name} yet; its folder is {claim_folder(namespace, name)}")
+            missing.append(claim)
         else:
             say(f"there is no PersistentVolumeClaim {name}, and the job waits for it; to create it:")
-            say(f"kubectl apply -n {namespace} -f - <<'EOF'\n{dump_all([each])}EOF")
-    return missing if local else []
-
-
-def _mounted(job: Job) -> set[str]:
-    replica_specs = in_v1_words(job)["spec"].get("mxReplicaSpecs") or {}
-    return {name for each in replica_specs.values() for name in claims_needed(each["template"]["spec"])}
-
-
-def _claim(name: str) -> Job:
-    """Return a claim that the pods of a job can share, on whichever nodes they run."""
-    spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "10Gi"}}}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+            say(f"kubectl apply -n {namespace} -f - <<'EOF'\n{dump_all([claim])}EOF")
+    return missing

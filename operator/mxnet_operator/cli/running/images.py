@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.filesize import decimal
 
 from mxnet_operator.cli.command import option
 from mxnet_operator.cli.daemons.home import usable_files, usable_home
@@ -157,10 +158,14 @@ def add_folder(
         _drop_old_snapshots(store)
         left_out = f"; left out by {snapshot.rules}: {_some(snapshot.left_out)}" if snapshot.left_out else ""
         files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
-        say(f"image {image.name}: {files}, {_size(snapshot.size)} of {folder}{left_out}")
+        say(f"image {image.name}: {files}, {decimal(snapshot.size)} of {folder}{left_out}")
         if snapshot.withheld:
-            what, first = _some([_with_target(folder / each, each) for each in snapshot.withheld]), snapshot.withheld[0]
-            say(f"left out: {what}; to include one, write a line such as !{first} into {snapshot.rules}")
+            paths = {name: folder / name for name in snapshot.withheld}
+            found = [
+                f"{name} (a link to {p.readlink()}: --mount)" if p.is_symlink() else name for name, p in paths.items()
+            ]
+            first = snapshot.withheld[0]
+            say(f"left out: {_some(found)}; to include one, write a line such as !{first} into {snapshot.rules}")
         if build and not store.ready(image):
             download = next(size for build, size in _DOWNLOADS.items() if build in base)
             say(f"building its Python environment, which is kept ({download} the first time)")
@@ -196,12 +201,3 @@ def complete_image(_: typer.Context, incomplete: str) -> list[str]:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-
-
-def _with_target(path: Path, name: str) -> str:
-    """Return a path's name, with the target of a link: a folder of data is mounted instead of copied."""
-    return f"{name} (a link to {path.readlink()}: --mount)" if path.is_symlink() else name
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB" if size >= 1e3 else f"{size} bytes"

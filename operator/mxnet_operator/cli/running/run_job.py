@@ -176,9 +176,16 @@ async def run_job(
     def ours(job: dict[str, Any]) -> bool:
         return options.adopt is None or is_own(job, manifest, options.adopt)
 
+    async def begin(client: "Client") -> None:
+        label, retry = options.adopt, options.retry_timeout
+        if label is None:
+            record.seen(await create_job(client, manifest, target, objects))
+        else:
+            record.seen(await create_or_adopt(client, manifest, target, label, objects, retry_timeout=retry))
+
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
-            beginning = asyncio.create_task(_begin(client, manifest, target, options, record, objects))
+            beginning = asyncio.create_task(begin(client))
             following = asyncio.create_task(_follow_begun(client, beginning, target, options, record))
             await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
@@ -219,21 +226,6 @@ async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
         ) from error
 
 
-async def _begin(  # noqa: PLR0917
-    client: "Client",
-    manifest: dict[str, Any],
-    target: Target,
-    options: Options,
-    record: Record,
-    objects: Sequence[dict[str, Any]],
-) -> None:
-    if options.adopt is None:
-        record.seen(await create_job(client, manifest, target, objects))
-    else:
-        retry = options.retry_timeout
-        record.seen(await create_or_adopt(client, manifest, target, options.adopt, objects, retry_timeout=retry))
-
-
 async def _follow_begun(
     client: "Client", beginning: "asyncio.Task[None]", target: Target, options: Options, record: Record
 ) -> Exit:
@@ -268,7 +260,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     """Show the job until it ends, then its outcome."""
     job = record.job or {}
     name = record.name
-    start = time.monotonic()
+    page, start = "", time.monotonic()
     with progress(show_log=options.logs) as shown:
         shown.job(job)
         shown.training.epochs_wanted = epochs_wanted(job)
@@ -279,12 +271,19 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
             shown.log_line(line)
             of_step.update(shown.training)
 
+        def on_change(current: dict[str, Any]) -> None:
+            nonlocal page
+            record.seen(current)
+            shown.job(current)
+            if not page and (page := job_page(current)):
+                shown.note(f"page: {page}")
+
         outage = Outage(options.retry_timeout, say=shown.note)
         follower = LogFollower(client, job, replica, on_line, on_wait=shown.waiting, outage=outage)
         follower.start()
         try:
             async with replicas_shown(client, job, shown, outage), workers_compared(client, job, shown):
-                await _until_finished(client, record, shown, outage)
+                await until_finished(client, job, outage=outage, on_change=on_change)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))
             record.seen(await with_whole_result(client, record.job or {}, outage=outage))
@@ -315,19 +314,6 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     say(f"job {name} failed after {took}:", style="red")
     say(record.message)
     return Exit.FAILED
-
-
-async def _until_finished(client: "Client", record: Record, shown: Progress, outage: Outage) -> None:
-    page = ""
-
-    def show(current: dict[str, Any]) -> None:
-        nonlocal page
-        record.seen(current)
-        shown.job(current)
-        if not page and (page := job_page(current)):
-            shown.note(f"page: {page}")
-
-    await until_finished(client, record.job or {}, outage=outage, on_change=show)
 
 
 async def _finish(follower: LogFollower, shown: Progress) -> bool:
@@ -401,7 +387,7 @@ async def _write_report(
         ):
             async for present in changes:
                 pods |= present
-                if all(_has_ended(pod) for pod in present.values()):
+                if all(pod["status"].get("phase") in ENDED for pod in present.values()):
                     break
     local, events = local_job_files(client.server), []
     with contextlib.suppress(KubeError):  # a report without attempts is better than none
@@ -417,7 +403,3 @@ async def _write_report(
         versions=await local.versions(images_of(job)) if local else None,
     )
     say(f"report: {path}")
-
-
-def _has_ended(pod: dict[str, Any]) -> bool:
-    return pod["status"].get("phase") in ENDED

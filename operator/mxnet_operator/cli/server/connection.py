@@ -31,35 +31,20 @@ _PANEL = "Cluster"
 
 def typed_target(context: typer.Context) -> "Target":
     """Return the connection options on a line that is being completed."""
-    options = context.params
-    return Target(options.get("kubeconfig"), options.get("context"), options.get("namespace"))
+    return Target(*(context.params.get(name) for name in ("kubeconfig", "context", "namespace")))
 
 
 def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
     """Return job names for shell completion; none, rather than an error, where the server can't be reached."""
-    target = typed_target(context)
     with contextlib.suppress(Exception):
-        names = asyncio.run(_job_names(target))
+        names = asyncio.run(_job_names(typed_target(context)))
         return [name for name in names if name.startswith(incomplete) and name.isprintable()]
     return []
 
 
-KubeconfigOption = Annotated[
-    str | None,
-    option(
-        "--kubeconfig",
-        metavar="FILE",
-        help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
-        panel=_PANEL,
-    ),
-]
 ContextOption = Annotated[
     str | None,
     option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", panel=_PANEL),
-]
-NamespaceOption = Annotated[
-    str | None,
-    option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL),
 ]
 JobNameArgument = Annotated[
     str,
@@ -79,9 +64,19 @@ JobNamesArgument = Annotated[
 class Target:
     """Connection options of a command: kubeconfig, context and namespace, None where not given."""
 
-    kubeconfig: KubeconfigOption = None
+    kubeconfig: Annotated[
+        str | None,
+        option(
+            metavar="FILE",
+            help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
+            panel=_PANEL,
+        ),
+    ] = None
     context: ContextOption = None
-    namespace: NamespaceOption = None
+    namespace: Annotated[
+        str | None,
+        option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL),
+    ] = None
 
 
 def local_files() -> "ClusterFiles | None":
@@ -134,12 +129,6 @@ def uses_local(target: Target) -> bool:
     return named is None or (files is not None and os.path.abspath(named) == str(files.kubeconfig))  # noqa: PTH100
 
 
-def running_local(target: Target) -> str | None:
-    """Return the kubeconfig of the running local cluster where nothing names another; None where none runs."""
-    running = local_cluster()
-    return str(running[0].kubeconfig) if running is not None and uses_local(target) else None
-
-
 def credentials_of(target: Target) -> "Credentials":
     """Load the credentials for the API server that the options, the environment or the default kubeconfig name.
 
@@ -149,8 +138,10 @@ def credentials_of(target: Target) -> "Credentials":
     with extra_needed("controller"):
         from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
 
+        running = local_cluster()
+        kubeconfig = str(running[0].kubeconfig) if running and uses_local(target) else target.kubeconfig
         try:
-            return load_credentials(running_local(target) or target.kubeconfig, target.context)
+            return load_credentials(kubeconfig, target.context)
         except NoKubeconfigError as error:
             if target.context is not None:
                 raise CommandError(
@@ -187,7 +178,8 @@ async def connect(
     with extra_needed("controller"):
         from mxnet_operator.kube.client import Client  # noqa: PLC0415
     credentials = await asyncio.to_thread(credentials_of, target)
-    _check_namespace(target.namespace or credentials.namespace)
+    if not is_path_segment(namespace := target.namespace or credentials.namespace):
+        raise CommandError(f"{namespace} is not a valid namespace", code=Exit.USAGE)
     try:
         async with Client(
             credentials, request_timeout=REPLY_SECONDS, max_connections=max_connections, observer=observer
@@ -204,11 +196,6 @@ async def connect(
         if error.code == 401:
             hint = "the token is invalid or expired: is this the kubeconfig of a cluster that was restarted since?"
         raise CommandError(f"the API server rejected the request: {error.message}", hint=hint, code=Exit.API) from error
-
-
-def _check_namespace(namespace: str) -> None:
-    if not is_path_segment(namespace):
-        raise CommandError(f"{namespace} is not a valid namespace", code=Exit.USAGE)
 
 
 async def _job_names(target: Target) -> list[str]:

@@ -42,7 +42,10 @@ async def delete(
         terminating = {}
         for name in dict.fromkeys(jobs):
             try:
-                terminating[name] = await _ask(client, namespace, name)
+                job = await get_job(client, namespace, name)
+                if not await JobClient(client).delete_job(JobRef.of(job)):
+                    raise job_not_found(namespace, name)
+                terminating[name] = job
             except CommandError as error:
                 show_error(error)
                 code = error.code
@@ -53,14 +56,6 @@ async def delete(
         with message_console().status(Text(f"waiting until {', '.join(terminating)} is gone" if terminating else "")):
             await asyncio.gather(*(_until_gone(client, name, job) for name, job in terminating.items()))
     return code
-
-
-async def _ask(client: "Client", namespace: str, name: str) -> dict[str, Any]:
-    """Ask the server to delete a job; returns the job."""
-    job = await get_job(client, namespace, name)
-    if not await JobClient(client).delete_job(JobRef.of(job)):
-        raise job_not_found(namespace, name)
-    return job
 
 
 async def _until_gone(client: "Client", name: str, job: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Annotated
 
 import typer
+from rich.filesize import decimal
 from rich.text import Text
 
 from mxnet_operator.api.metadata_rules import label_errors
@@ -204,7 +205,7 @@ def prune(
             raise CommandError("nothing was deleted", hint="to delete without a question: mxjob local prune --force")
         size = found.size()
         local_prune.delete(files, store, found)
-        say(f"freed {local_prune.size_text(size)}")
+        say(f"freed {decimal(size)}")
 
 
 @app.command("kubeconfig")
