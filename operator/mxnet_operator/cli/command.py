@@ -48,5 +48,5 @@ def asks_server(work: Callable[..., Coroutine[Any, Any, Exit]]) -> Callable[...,
 
 
 def option(*flags: str, help: str, panel: str | None = None, **more: Any) -> Any:  # noqa: A002 - typer's word
-    """Return an option under a panel of the help; the other arguments are typer's."""
-    return typer.Option(*flags, help=help, show_default=False, rich_help_panel=panel, **more)
+    """Return an option whose help says what the default is, under a panel; the other arguments are typer's."""
+    return typer.Option(*flags, help=help, rich_help_panel=panel, **{"show_default": False, **more})

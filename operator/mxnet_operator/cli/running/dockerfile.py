@@ -48,13 +48,21 @@ def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[st
         f"CMD {json.dumps(list(command), ensure_ascii=False)}",
         "",
     ]
-    path = folder / "Dockerfile"
+    is_new = write_new(folder / "Dockerfile", "\n".join(lines))
+    if is_new and not (folder / ".dockerignore").exists():
+        write_new(folder / ".dockerignore", _dockerignore(folder))
+    return is_new
+
+
+def write_new(path: Path, text: str) -> bool:
+    """Write a file unless it exists; returns whether it was written.
+
+    Raises:
+        CommandError: it can't be written.
+    """
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write("\n".join(lines))
-        path = folder / ".dockerignore"
-        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
-            file.write(_dockerignore(folder))
+            file.write(text)
     except FileExistsError:
         return False
     except OSError as error:

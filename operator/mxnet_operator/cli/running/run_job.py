@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import shlex
 import time
@@ -9,8 +10,6 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
-
-import typer
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
@@ -60,8 +59,8 @@ if TYPE_CHECKING:
     from mxnet_operator.local.kubelet.pod_files import Written
 
 
-_FOLLOWING: Final = "While the job runs"
-_FOR_PROGRAMS: Final = "For programs that run jobs"
+_following = functools.partial(option, panel="While the job runs")
+_for_programs = functools.partial(option, panel="For programs that run jobs")
 _HOW_TO_GO_ON: Final = {
     "logs -f {}": "follows its log",
     "describe {}": "shows its state",
@@ -78,9 +77,7 @@ _FIRST_REQUEST: Final = 5.0
 
 DetachOption = Annotated[
     bool,
-    typer.Option(
-        "--detach", "-d", help="Create the job, print how to follow and stop it, and exit.", rich_help_panel=_FOLLOWING
-    ),
+    _following("--detach", "-d", help="Create the job, print how to follow and stop it, and exit."),
 ]
 
 
@@ -90,18 +87,15 @@ class Options:
 
     on_interrupt: Annotated[
         OnInterrupt | None,
-        option(
-            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks.",
-            panel=_FOLLOWING,
+        _following(
+            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks."
         ),
     ] = None
     detach: DetachOption = False
-    logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.", rich_help_panel=_FOLLOWING)] = True
+    logs: Annotated[bool, _following(help="Show the log of a replica on stdout.", show_default=True)] = True
     replica: Annotated[
         str | None,
-        option(
-            metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0.", panel=_FOLLOWING
-        ),
+        _following(metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0."),
     ] = None
     report: Annotated[Path | None, option(metavar="FILE", help="Write an HTML report when the job has ended.")] = None
     output: Annotated[
@@ -115,49 +109,41 @@ class Options:
     ] = None
     timeout: Annotated[
         float | None,
-        option(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", panel=_FOLLOWING),
+        _following(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."),
     ] = None
     adopt: Annotated[
         str | None,
-        option(
+        _for_programs(
             metavar="LABEL",
             help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
             " the manifest's.",
-            panel=_FOR_PROGRAMS,
         ),
     ] = None
     output_dir: Annotated[
         Path | None,
-        option(
+        _for_programs(
             metavar="DIR",
             help="Folder for the files job, state, message, result and files, written however the job ends.",
-            panel=_FOR_PROGRAMS,
         ),
     ] = None
     message_file: Annotated[
         Path | None,
-        option(
-            metavar="FILE",
-            help="File for the message too, 4 kB at most; in a pod: /dev/termination-log.",
-            panel=_FOR_PROGRAMS,
-        ),
+        _for_programs(metavar="FILE", help="File for the message too, 4 kB at most; in a pod: /dev/termination-log."),
     ] = None
     workflow: Annotated[
         str | None,
-        option(
+        _for_programs(
             metavar="NAME",
             help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
             " terminated or deleted, or the step's deadline has passed.",
-            panel=_FOR_PROGRAMS,
         ),
     ] = None
     retry_timeout: Annotated[
         float,
-        option(
+        _for_programs(
             parser=duration,
             metavar="DURATION",
             help="How long to wait while the API server can't be reached; default: 1m.",
-            panel=_FOR_PROGRAMS,
         ),
     ] = RETRY_SECONDS
 

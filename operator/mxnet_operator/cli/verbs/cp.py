@@ -6,9 +6,8 @@ import os
 import posixpath
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -55,8 +54,7 @@ _MAIN: Final = ("worker-0", "tuner-0")
 """The replica that is meant where none is named, which a job that is gone can't tell."""
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     job: str
     replica: str | None
     path: str
@@ -120,7 +118,13 @@ async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destin
     elif wanted.replica is None and wrote:
         (replica,) = wrote
     if replica not in paths:
-        raise _no_files(job, replica, pods)
+        has_pod = any(pod["metadata"]["name"] == pod_name(wanted.job, replica) for pod in pods)
+        why = (
+            "files on this machine: it has not started"
+            if has_pod
+            else ("pod: it has not started, or its pod and files were deleted")
+        )
+        raise CommandError(f"{replica} has no {why}")
     return await _copy_here(replica, wanted, paths, destination)
 
 
@@ -184,13 +188,6 @@ def _parsed(text: str) -> _Source:
             code=Exit.USAGE,
         )
     return _Source(match["job"], match["replica"], match["path"] or "")
-
-
-def _no_files(job: dict[str, Any], replica: str, pods: list[dict[str, Any]]) -> CommandError:
-    name = pod_name(job["metadata"]["name"], replica)
-    if all(pod["metadata"]["name"] != name for pod in pods):
-        return CommandError(f"{replica} has no pod: it has not started, or its pod and files were deleted")
-    return CommandError(f"{replica} has no files on this machine: it has not started")
 
 
 def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> CommandError:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -31,9 +31,6 @@ from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import status_summary
 from mxnet_operator.readers.volumes import kept_volumes
 
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
-
 EXAMPLES = """
 [bold]Example[/]
 
@@ -55,7 +52,10 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         states = in_order([replica_state(pod) for pod in pods])
         events = await job_events(client, job)
         failed = first_failed(states)
-        lines = [] if failed is None else await _last_lines(client, job, failed)
+        lines: list[str] = []
+        if failed is not None:
+            log = log_lines(client, job["metadata"]["namespace"], failed.pod, tail=_LOG_LINES)
+            lines = [part async for line in log for part in printable_lines(line)]
         training = None
         if job_state(job) == RUNNING:
             training, _ = await main_training(client, job)
@@ -64,11 +64,6 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
     files = [*map(str, new), *map(str, kept_volumes(job))]
     write_description(job, states, events=events, lines=lines, files=files, workers=workers, training=training)
     return Exit.OK
-
-
-async def _last_lines(client: "Client", job: dict[str, Any], failed: ReplicaState) -> list[str]:
-    stream = log_lines(client, job["metadata"]["namespace"], failed.pod, tail=_LOG_LINES)
-    return [part async for line in stream for part in printable_lines(line)]
 
 
 def write_description(
@@ -123,6 +118,7 @@ def _write_summary(job: dict[str, Any], training: TrainingLog | None) -> None:
     restarts = f"{status.get('restarts', 0)}"
     if limit is not None:
         restarts += f" ({counted} of at most {limit} after failures)"
+    read = [] if training is None else [each for each in (training_text(training), *training.warnings) if each]
     rows = {
         "Name": metadata["name"],
         "Namespace": metadata["namespace"],
@@ -134,7 +130,7 @@ def _write_summary(job: dict[str, Any], training: TrainingLog | None) -> None:
         "Started": _when(status.get("startTime")),
         "Completed": _when(status.get("completionTime")),
         "Duration": job_duration(job),
-        "Training": _training(job, training),
+        "Training": "; ".join(read or status_summary(job)),
         "Restarts": restarts,
         "Page": job_page(job),
         "Run policy": ", ".join(f"{key} {_plain(value)}" for key, value in policy.items()),
@@ -145,12 +141,6 @@ def _write_summary(job: dict[str, Any], training: TrainingLog | None) -> None:
             line = Text(f"{label + ':':<12}", style="bold")
             line.append(value, style=STYLES.get(value, "not bold") if label == "State" else "not bold")
             data_console().print(line)
-
-
-def _training(job: dict[str, Any], log: TrainingLog | None) -> str:
-    """Return how far the training is, by the log; by the status where that says nothing, or can't be read."""
-    read = [] if log is None else [each for each in (training_text(log), *log.warnings) if each]
-    return "; ".join(read or status_summary(job))
 
 
 def _write_spec(job: dict[str, Any]) -> None:
@@ -193,7 +183,12 @@ def _write_replicas(job: dict[str, Any], states: Sequence[ReplicaState], workers
     if states:
         shown = [*[one for one in states if one.has_failed], *[one for one in states if not one.has_failed]]
         kept = {one.pod for one in shown[:_MOST_REPLICAS]}
-        rows = [_replica_row(one, workers.get(one.replica)) for one in states if one.pod in kept]
+        rows = []
+        for one in (each for each in states if each.pod in kept):
+            log = workers.get(one.replica)
+            pod = one.pod if log is None or log.rank is None else f"{one.pod} (rank {log.rank})"
+            code = "" if one.exit_code is None else str(one.exit_code)
+            rows.append([pod, one.phase, one.state, code, since(one.since), one.node, one.summary])
         heading = ["POD", "PHASE", "STATE", "EXIT CODE", "SINCE", "NODE", "WHY"]
         write_table(heading, rows, indent=_INDENT)
     left_out, missing = max(0, len(states) - _MOST_REPLICAS), len(replicas(job)) - len(states)
@@ -201,12 +196,6 @@ def _write_replicas(job: dict[str, Any], states: Sequence[ReplicaState], workers
         data_console().print(f"{_INDENT}and {left_out} pods more")
     if missing > 0:
         data_console().print(f"{_INDENT}{missing} of {len(replicas(job))} replicas have no pod")
-
-
-def _replica_row(one: ReplicaState, log: TrainingLog | None) -> list[str]:
-    pod = one.pod if log is None or log.rank is None else f"{one.pod} (rank {log.rank})"
-    code = "" if one.exit_code is None else str(one.exit_code)
-    return [pod, one.phase, one.state, code, since(one.since), one.node, one.summary]
 
 
 def _write_events(events: Sequence[dict[str, Any]]) -> None:

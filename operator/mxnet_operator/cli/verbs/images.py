@@ -1,8 +1,9 @@
 """`mxjob local image`: images of the local cluster."""
 
 import asyncio
+import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,9 +17,6 @@ from mxnet_operator.cli.running.images import (
     complete_image,
     image_store,
 )
-
-if TYPE_CHECKING:
-    from mxnet_operator.local.images import Image, ImageStore
 
 app = App(
     help="""Manage images of the local cluster: folders of files, and virtual environments built by uv.
@@ -68,9 +66,13 @@ def list_images() -> None:
     """List images, whether their environment is built, and their folder."""
     with image_store() as store:
         images = store.list()
+        from mxnet_operator.local.images import ImageError  # noqa: PLC0415
+
         width = max(len(image.name) for image in images)
         for image in images:
-            built = "ready    " if _ready(store, image) else "not built"
+            built = "not built"
+            with contextlib.suppress(ImageError):
+                built = "ready    " if store.ready(image) else built
             write_line(f"{image.name:<{width}}  {built}  {image}")
 
 
@@ -112,12 +114,3 @@ def build(
         for image in images:
             build_image(store, image)
             say(f"image {image.name} is ready: {image}")
-
-
-def _ready(store: "ImageStore", image: "Image") -> bool:
-    from mxnet_operator.local.images import ImageError  # noqa: PLC0415
-
-    try:
-        return store.ready(image)
-    except ImageError:
-        return False

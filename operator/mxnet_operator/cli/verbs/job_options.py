@@ -147,8 +147,11 @@ class JobOptions:
         given = {field: value for field, value in vars(self).items() if value not in (None, [])}
         if not given:
             return None
+        for text in given.get("node_selector", ()):
+            if text.find("=") < 1:
+                raise CommandError(f"--node-selector: {text!r} is not NAME=VALUE", code=Exit.USAGE)
         if "node_selector" in given:
-            given["node_selector"] = dict(_pair("--node-selector", each) for each in given["node_selector"])
+            given["node_selector"] = dict(text.split("=", 1) for text in given["node_selector"])
         if "env" in given or "env_files" in given:
             files = [pair for file in given.pop("env_files", ()) for pair in _variables(file)]
             given["env"] = dict([*files, *(_variable("--env", each) for each in given.get("env", ()))])
@@ -157,18 +160,16 @@ class JobOptions:
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
             given["volumes"] = list({volume["name"]: volume for volume, _ in pairs}.values())
             given["volume_mounts"] = [mount for _, mount in pairs]
-        resume = {
-            **({"checkpoint": given.pop("checkpoint")} if "checkpoint" in given else {}),
-            **({"args": _words("--resume-args", given.pop("resume_args"))} if "resume_args" in given else {}),
-        }
-        policy = {
-            **({"resume": resume} if given.pop("resume", False) or resume else {}),
-            **({"failOnDivergence": True} if given.pop("fail_on_divergence", False) else {}),
-        }
-        if policy:
-            given["run_policy"] = policy
+        resume: dict[str, Any] = {}
+        if "checkpoint" in given:
+            resume["checkpoint"] = given.pop("checkpoint")
+        if "resume_args" in given:
+            resume["args"] = _words(given.pop("resume_args"))
+        policy: dict[str, Any] = {"resume": resume} if given.pop("resume", False) or resume else {}
+        if given.pop("fail_on_divergence", False):
+            policy["failOnDivergence"] = True
         try:
-            return MXJobDescription(**given)
+            return MXJobDescription(**given, run_policy=policy or None)
         except DescriptionError as error:
             raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
 
@@ -179,18 +180,11 @@ def lacks_model_prefix(command: Sequence[str]) -> bool:
     return words[:1] == ("python",) and not any(word.startswith("--model-prefix") for word in words)
 
 
-def _words(flag: str, text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise CommandError(f"{flag}: {text!r}: {str(error).lower()}", code=Exit.USAGE) from error
-
-
-def _pair(flag: str, text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not name or not separator:
-        raise CommandError(f"{flag}: {text!r} is not NAME=VALUE", code=Exit.USAGE)
-    return name, value
+        raise CommandError(f"--resume-args: {text!r}: {str(error).lower()}", code=Exit.USAGE) from error
 
 
 def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -203,7 +197,8 @@ def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
             f" --volume data:{mount['mountPath']}",
             code=Exit.USAGE,
         )
-    return _named(claim, {"persistentVolumeClaim": {"claimName": claim}}, mount)
+    name = _volume_name(claim)
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim}}, {"name": name, **mount}
 
 
 def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -213,7 +208,8 @@ def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     if not folder.is_dir():
         raise CommandError(f"--mount: {named} is no folder of this machine", code=Exit.USAGE)
     path = str(folder.resolve())
-    return _named(path, {"hostPath": {"path": path, "type": "Directory"}}, mount)
+    name = _volume_name(path)
+    return {"name": name, "hostPath": {"path": path, "type": "Directory"}}, {"name": name, **mount}
 
 
 def _mount(flag: str, source: str, text: str, *, relative: bool = False) -> tuple[str, dict[str, Any]]:
@@ -225,12 +221,6 @@ def _mount(flag: str, source: str, text: str, *, relative: bool = False) -> tupl
     return given, {"mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
 
 
-def _named(mounted: str, source: dict[str, Any], mount: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a volume of this source and its mount, under one name."""
-    name = _volume_name(mounted)
-    return {"name": name, **source}, {"name": name, **mount}
-
-
 def _volume_name(mounted: str) -> str:
     """Return a volume's name for a claim or folder: its own, or one with a hash where that is no label of DNS."""
     if _LABEL.fullmatch(mounted):
@@ -240,11 +230,7 @@ def _volume_name(mounted: str) -> str:
 
 
 def _variable(source: str, text: str) -> tuple[str, str]:
-    """Parse `NAME=VALUE`, or `NAME`, whose value is that of this process.
-
-    Raises:
-        CommandError: the text has no name, or the variable isn't set here.
-    """
+    """Parse `NAME=VALUE`, or `NAME`, whose value is that of this process."""
     name, separator, value = text.partition("=")
     if not name or any(each.isspace() for each in name):
         raise CommandError(f"{source}: {text!r} is neither NAME=VALUE nor NAME", code=Exit.USAGE)
@@ -260,18 +246,12 @@ def _variable(source: str, text: str) -> tuple[str, str]:
 
 
 def _variables(file: str) -> list[tuple[str, str]]:
-    """Read a file as `docker run --env-file` does: a variable a line, `#` begins a comment line, quotes are kept.
-
-    Raises:
-        CommandError: it can't be read, or a line is no variable.
-    """
+    """Read a file as `docker run --env-file` does: a variable a line, `#` begins a comment line, quotes are kept."""
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - the path as written
             lines = decoded(opened.read()).splitlines()
-    except OSError as error:
-        raise CommandError(f"--env-file {file}: {error.strerror or error}", code=Exit.USAGE) from error
-    except ManifestError as error:
-        raise CommandError(f"--env-file {file}: {error}", code=Exit.USAGE) from error
+    except (OSError, ManifestError) as error:
+        raise CommandError(f"--env-file {file}: {getattr(error, 'strerror', '') or error}", code=Exit.USAGE) from error
     return [
         _variable(f"--env-file {file}, line {number}", line.lstrip())
         for number, line in enumerate(lines, 1)
