@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from mxnet_operator.api.job_url import template_mistake
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
 from mxnet_operator.cli.output.terminal import write_line
@@ -232,23 +233,31 @@ def run(  # noqa: PLR0917 - options
 
         from mxnet_operator.cli.daemons import controller  # noqa: PLC0415
         from mxnet_operator.controller.log_format import configure_logging  # noqa: PLC0415
+        from mxnet_operator.integrations.registry import Settings, integrations  # noqa: PLC0415
 
-    election = None
-    if leader_elect:
-        times = controller.lease_times(lease_duration, renew_deadline, retry_period)
-        member = os.environ.get("MY_POD_NAME")
-        election = controller.Election(name=lease_name, namespace=lease_namespace, times=times, member=member)
-    options = controller.Options(
-        target=Target(kubeconfig, context),
-        namespaces=controller.names_in(namespace or ()),
-        workers=workers,
-        election=election,
-        metrics=controller.address(metrics_address, 8080),
-        health=controller.address(health_address, 8081),
-        integrations=controller.chosen_integrations(gang_scheduling, gang_scheduler_name),
-        job_url_template=controller.url_template(job_url_template),
-        metrics_certificate=metrics_certificate,
-    )
+    if job_url_template and (mistake := template_mistake(job_url_template)):
+        raise typer.BadParameter(f"--job-url-template {job_url_template!r} {mistake}")
+    try:
+        election = None
+        if leader_elect:
+            times = controller.lease_times(lease_duration, renew_deadline, retry_period)
+            member = os.environ.get("MY_POD_NAME")
+            election = controller.Election(name=lease_name, namespace=lease_namespace, times=times, member=member)
+        options = controller.Options(
+            target=Target(kubeconfig, context),
+            namespaces=controller.names_in(namespace or ()),
+            workers=workers,
+            election=election,
+            metrics=controller.address(metrics_address, 8080),
+            health=controller.address(health_address, 8081),
+            integrations=integrations(
+                Settings(gang_scheduling=gang_scheduling, gang_scheduler_name=gang_scheduler_name)
+            ),
+            job_url_template=job_url_template,
+            metrics_certificate=metrics_certificate,
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
     configure_logging(log_level.value, log_format.value)
     uvloop.run(controller.run(options))
     leave(Exit.OK)
