@@ -11,9 +11,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from mxnet_operator.api.structural import FieldError
-from mxnet_operator.description.placeholder import Placeholder
 from mxnet_operator.description.plain import plain
-from mxnet_operator.description.pods import ROLES, Role
+from mxnet_operator.description.pods import ROLES, Placeholder, Role
 
 Later = Callable[[Any], bool]
 """Predicate of values that are filled in later, so that they can't be checked yet."""
@@ -165,7 +164,7 @@ def _object(path: str, value: Any, later: Later) -> Iterator[FieldError]:
 
 def _objects(path: str, value: Any, later: Later) -> Iterator[FieldError]:
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
-        hint = "" if isinstance(value, str) or not isinstance(value, Mapping) else ": put it in [ ]"
+        hint = ": put it in [ ]" if isinstance(value, Mapping) else ""
         yield _error(path, f"must be a list of mappings, is {_named(value)}{hint}")
         return
     for index, each in enumerate(value):

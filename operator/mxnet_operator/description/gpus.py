@@ -8,7 +8,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.strategic_merge import strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import DescriptionError
-from mxnet_operator.description.placeholder import Placeholder
+from mxnet_operator.description.pods import Placeholder
 
 Object = dict[str, Any]
 
@@ -80,36 +80,6 @@ def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
     patch = taken if gpus.count == 0 else {**taken, "limits": {gpus.resource: gpus.count}}
     container = {"name": names.CONTAINER, "resources": patch}
     return strategic_merge(replica_spec, {"template": {"spec": {"containers": [container]}}}) if patch else replica_spec
-
-
-def check_request(replica_spec: Object, gpus: GPUs | None, own: Object, role: str) -> None:
-    """Reject a role whose own words request another number of GPUs than their limit: Kubernetes takes no such pod.
-
-    Args:
-        replica_spec: ReplicaSpec with the role's own words merged over the job's.
-        gpus: GPUs that the description gives each Worker, which a limit of the role's own replaces.
-        own: Fields of the role.
-        role: Field of the description that has the role.
-
-    Raises:
-        DescriptionError: the two differ, or one of them is filled in later.
-    """
-    resources = _resources_of(replica_spec)
-    if gpus is None or not isinstance(resources, dict):
-        return
-    amounts = _amounts(resources, gpus)
-    if amounts is None:
-        return
-    limit, request = amounts["limits"].get(gpus.resource, gpus.count), amounts["requests"].get(gpus.resource)
-    if request is None or str(request) == str(limit):
-        return
-    described = own.get("container_resources") or {}
-    in_template = f"template.spec.containers[{names.CONTAINER}].resources"
-    path = f"{role}.{'container_resources' if gpus.resource in (described.get('requests') or ()) else in_template}"
-    if limit == gpus.count:
-        raise _contradiction(gpus, f"{path}.requests", request)
-    detail = f"is {request!r}, but the limit is {limit!r}: give one of them"
-    raise DescriptionError([FieldError(f"{path}.requests[{gpus.resource}]", "FieldValueInvalid", detail)])
 
 
 def _amounts(resources: Mapping[str, Any], gpus: GPUs) -> dict[str, Mapping[str, Any]] | None:
