@@ -129,7 +129,6 @@ def _wrong_usage(error: Any) -> Exit:
 
 
 def show_error(error: CommandError) -> None:
-    """Write an error and its hint to stderr."""
     console = message_console()
     console.print(Text("error:", style="bold red"), end=" ")
     console.print(Text(printable(error.message)))

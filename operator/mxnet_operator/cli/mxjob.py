@@ -48,7 +48,6 @@ app.with_version("mxjob")
 
 
 def main() -> None:
-    """Run `mxjob`; entry point of the console script."""
     run_app(app, "mxjob")
 
 

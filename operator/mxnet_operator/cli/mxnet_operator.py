@@ -283,7 +283,6 @@ def crd(
 
 
 def main() -> None:
-    """Run `mxnet-operator`; entry point of the console script."""
     run_app(app, "mxnet-operator")
 
 

@@ -94,7 +94,9 @@ class JobFeed:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await _end(self._tasks)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def wait(self, seconds: float) -> None:
         """Wait for a change, or so many seconds.
@@ -201,9 +203,3 @@ class JobFeed:
     def _take_line(self, line: str) -> None:
         self.lines.append(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         self.changed.set()
-
-
-async def _end(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

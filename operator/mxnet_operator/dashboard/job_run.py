@@ -127,15 +127,10 @@ def _position(replica: dict[str, Any]) -> tuple[int, int]:
 
 def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
     """Read what the main replica wrote to its termination message, where that is a JSON object."""
-    text = (job.get("status") or {}).get("result") or _main_message(job, pods)
+    text = (job.get("status") or {}).get("result") or ""
+    main = pod_name(job["metadata"]["name"], main_replica(job))
+    for pod in () if text else pods:
+        if pod["metadata"]["name"] == main and (ended := main_state(status_of(pod)).terminated) is not None:
+            text = ended.message
     result = None if reference(text) else json_or_text(text)
     return result if isinstance(result, dict) else {}
-
-
-def _main_message(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
-    main = pod_name(job["metadata"]["name"], main_replica(job))
-    for pod in pods:
-        if pod["metadata"]["name"] == main:
-            ended = main_state(status_of(pod)).terminated
-            return ended.message if ended is not None else ""
-    return ""

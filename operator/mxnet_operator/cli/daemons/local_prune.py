@@ -49,7 +49,6 @@ class Leftovers:
     environments: tuple[Path, ...]
 
     def lines(self) -> list[str]:
-        """Describe each kind with what it takes."""
         names = first_names([job["metadata"]["name"] for job in self.jobs], _SHOWN)
         found = (
             (len(self.jobs), f"ended jobs with their logs and files: {names}", self.of_jobs),

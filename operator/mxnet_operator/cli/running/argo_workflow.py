@@ -39,7 +39,6 @@ class ProgressFile:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "ProgressFile":
-        """Return the file that Argo names in a container's environment."""
         name = environment.get(_PROGRESS_FILE)
         return cls(Path(name) if name else None)
 

@@ -216,11 +216,7 @@ def _pod(job: Object, replica: str, mounts: Sequence[Object]) -> Object:
 
 
 def _claim_mounts(job: Object, replica: str, path: str) -> list[Object]:
-    """Return the mount in which a path lies, read-only.
-
-    Raises:
-        CommandError: it is in no claim, so it went with the pod.
-    """
+    """Return the mount in which a path lies, read-only."""
     spec = pod_spec(job, replica)
     claims = {each["name"] for each in spec.get("volumes") or () if each.get("persistentVolumeClaim")}
     found = [

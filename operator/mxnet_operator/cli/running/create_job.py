@@ -149,11 +149,7 @@ def is_own(job: Job, manifest: Job, label: str) -> bool:
 
 
 async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> None:
-    """Create objects, or patch the ones that exist: a claim keeps its volume, a ConfigMap gets its new content.
-
-    Raises:
-        CommandError: the server rejects one.
-    """
+    """Create objects, or patch the ones that exist: a claim keeps its volume, a ConfigMap gets its new content."""
     for each in objects:
         kind, name = each["kind"], each["metadata"]["name"]
         place = each["metadata"].get("namespace") or namespace
@@ -190,7 +186,6 @@ async def _post(client: "Client", manifest: Job, kind: Kind, namespace: str) -> 
 
 
 def _resource(manifest: Job, kind: Kind) -> Resource:
-    """Return the resource of the manifest's own API version."""
     return Resource(kind.group, manifest["apiVersion"].rpartition("/")[2], kind.plural)
 
 
@@ -251,9 +246,6 @@ async def _missing_claims(client: "Client", job: Job, namespace: str, objects: S
     """Return the claims to create for `job` on the local cluster; on another, print them for the user to create.
 
     `objects` are created before the job. On other clusters a claim that this user may not read counts as present.
-
-    Raises:
-        ApiError, ApiUnavailable: a request to the local cluster fails.
     """
     local = is_local(client.server)
     given = {each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"}

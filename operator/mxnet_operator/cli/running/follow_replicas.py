@@ -37,7 +37,6 @@ def workers_compared(client: "Client", job: dict[str, Any], shown: Progress) -> 
 
 @contextlib.asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do this work for the length of the body."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -47,7 +46,6 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 def rest_of_log(job: dict[str, Any], replica: str) -> str:
-    """Return what to say of a replica whose log was not shown to its end."""
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     return (
         f"{replica}: the rest of its log was not received; read all of it with: "
@@ -56,7 +54,6 @@ def rest_of_log(job: dict[str, Any], replica: str) -> str:
 
 
 def gone_text(job: dict[str, Any], outage: Outage, otherwise: str) -> str:
-    """Return what to say of a job that isn't there any more."""
     if not outage.longest:
         return otherwise
     return f"job {job['metadata']['name']} is gone: the API server came back without it"

@@ -123,7 +123,6 @@ def check_output(output: Path) -> None:
 
 
 def written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list["Written"]:
-    """List the new files of each replica that has any."""
     with extra_needed("local"):
         from mxnet_operator.local.kubelet.pod_files import written as written_in  # noqa: PLC0415
 

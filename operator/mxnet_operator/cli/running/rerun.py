@@ -109,7 +109,6 @@ def fitting_environment(script: Script, removal: Removal | None = None) -> tuple
 
 
 def has_nvidia_driver() -> bool:
-    """Whether this machine has the library of NVIDIA's driver."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -39,7 +39,6 @@ class Record:
     job: dict[str, Any] | None = field(default=None, init=False)
 
     def seen(self, job: dict[str, Any]) -> None:
-        """Take the newest version of the job."""
         self.job, self.name = job, job["metadata"]["name"]
 
     def begin(self) -> None:

@@ -156,7 +156,6 @@ class ScriptText:
         return any(_needs_python_3(node) for tree in trees for node in ast.walk(tree))
 
     def has(self, pattern: re.Pattern[str]) -> bool:
-        """Whether the pattern is found in a line."""
         return any(self._matches(pattern))
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[str]:

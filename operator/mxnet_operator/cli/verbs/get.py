@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mxnet_operator.api.conditions import RUNNING, in_a_line, job_state
+from mxnet_operator.api.conditions import in_a_line, job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
@@ -26,8 +26,7 @@ from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.client.training import running_trainings
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.training_log import TrainingLog
-from mxnet_operator.readers.training_status import status_summary
-from mxnet_operator.readers.waiting import waiting_reasons
+from mxnet_operator.readers.training_status import going_on
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -191,13 +190,9 @@ def _row(job: Job, heading: Sequence[str], training: TrainingLog | None = None) 
 
 def _message(job: Job, training: TrainingLog | None) -> str:
     """Return what the job waits for, else how far its training is, else its state's condition message."""
-    if reasons := waiting_reasons(job):
-        return "; ".join(reasons)
-    state = job_state(job)
-    read = training.summary() if training else []
-    if progress := read or (status_summary(job) if state == RUNNING else []):
-        return "; ".join(progress)
+    if going := going_on(job, training):
+        return "; ".join(going)
     for condition in (job.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == state:
+        if condition.get("type") == job_state(job):
             return in_a_line(condition.get("message") or "")
     return ""

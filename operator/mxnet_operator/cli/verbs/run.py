@@ -179,11 +179,7 @@ def _with_folder(
     *,
     build: bool,
 ) -> JobOptions:
-    """Give a script without an image one of its folder; `build` it, unless nothing is to run.
-
-    Raises:
-        CommandError: there is no such script, its image can't be made, or the chosen cluster can't have it.
-    """
+    """Give a script without an image one of its folder; `build` it, unless nothing is to run."""
     if file is not None or described.image is not None or not described.command:
         return described
     script = Script.of(described.command)
@@ -213,11 +209,7 @@ def _other_environment(script: Script, packages: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def _recorded(record: Record, unwritten: Exit) -> Iterator[None]:
-    """Write the record however the block ends; `unwritten` is the exit code where output can't be written.
-
-    Raises:
-        CommandError: the output of the block, or else the record, can't be written.
-    """
+    """Write the record however the block ends; `unwritten` is the exit code where output can't be written."""
     try:
         yield
     except BaseException as error:
@@ -257,11 +249,7 @@ def _check(job: dict[str, Any], options: Options) -> None:
 def _job(
     file: str | None, described: JobOptions, *, allow_unknown: bool
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Read the manifest and merge the options that describe the job over it; also return the objects beside the job.
-
-    Raises:
-        CommandError: there is neither, or the result isn't valid.
-    """
+    """Read the manifest and merge the options that describe the job over it; also return the objects beside the job."""
     given, objects = (None, []) if file is None else _read_job(file, allow_unknown=allow_unknown)
     description = described.description()
     if description is None:
