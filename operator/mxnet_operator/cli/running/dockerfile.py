@@ -98,6 +98,7 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[s
     """Write the lock of a day's image and return the Dockerfile that installs it; None for another base."""
     with image_store() as store:
         from mxnet_operator.local.images import DayImage  # noqa: PLC0415
+        from mxnet_operator.local.images.environment import PYTHON_VARIABLES  # noqa: PLC0415
 
         image = None if base is None else DayImage.parse(base)
         if base is None or image is None:
@@ -114,7 +115,7 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[s
         "# libmxnet.so is linked to both.",
         "RUN apt-get update && apt-get install --yes --no-install-recommends libgomp1 libquadmath0 \\",
         "    && rm -rf /var/lib/apt/lists/*",
-        "ENV MPLBACKEND=Agg PYTHONIOENCODING=utf-8:surrogateescape",
+        f"ENV {' '.join(map('='.join, PYTHON_VARIABLES.items()))}",
         "WORKDIR /workspace",
         f"COPY {_LOCK} .",
         f"RUN pip install --no-cache-dir --require-hashes -r {_LOCK}",

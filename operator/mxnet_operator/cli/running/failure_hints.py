@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.running.given_command import OF_A_DAY, is_given, is_mounted
-from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.proposed_day import runnable_day
 from mxnet_operator.cli.running.removals import removal_in
 from mxnet_operator.cli.running.rerun import (
@@ -25,6 +24,7 @@ from mxnet_operator.cli.running.rerun import (
 )
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.script_text import names_distributed_kvstore
+from mxnet_operator.local.projects import PROJECTS
 
 _NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
 _SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not found": "ipywidgets"}

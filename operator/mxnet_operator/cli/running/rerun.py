@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from mxnet_operator.cli.running.given_command import OF_A_DAY, given_command, given_values, is_given, is_mounted
-from mxnet_operator.cli.running.projects import IN_THE_IMAGE, NEWEST_PYTHON_OF_NUMPY, PROJECTS
 from mxnet_operator.cli.running.proposed_day import day_of_packages, runnable_day
 from mxnet_operator.cli.running.removals import PYTHON_2, REMOVALS, Removal
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.setup_files import read_setup_file
+from mxnet_operator.local.projects import IN_THE_IMAGE, NEWEST_PYTHON_OF_NUMPY, PROJECTS
 
 _MODULES: Final = "/modules"
 ON_CPU: Final = ("--env", "MXJOB_GPU=cpu")

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from mxnet_operator.cli.running.projects import IN_THE_IMAGE, PROJECTS
 from mxnet_operator.cli.running.removals import ASYNC, PYTHON_2, Removal, removal_of
+from mxnet_operator.local.projects import IN_THE_IMAGE, PROJECTS
 
 _MOST_FILES: Final = 200
 _MOST_BYTES: Final = 2**20
@@ -119,16 +119,17 @@ class ScriptText:
         These are folders that the text names, as `../data` and `~/.art`, and targets of links, as `data`. Not the one
         of MXNet's sources: the package there has no library.
         """
+        from mxnet_operator.local.images.snapshot import leads_out  # noqa: PLC0415
+
         named = {match for pattern in (_BESIDE, _IN_HOME) for match in self._matches(pattern)}
         named |= {_DATA_OF[each] for each in _DATA_OF.keys() & {name.partition(".")[0] for name in self.imports}}
         if self.has(_OF_GLUON):
             named.add("~/.mxnet")
         found = {each: each for each in named if _is_data(self._folder / Path(each).expanduser())}
-        links = (
-            [each for each in self._folder.iterdir() if each.is_symlink() and each.is_dir()] if self._modules else []
-        )
-        out = (each for each in links if not each.resolve().is_relative_to(self._folder.resolve()))
-        return dict(sorted((found | {each.name: os.path.relpath(each.resolve()) for each in out}).items()))
+        for each in self._folder.iterdir() if self._modules else ():
+            if each.is_symlink() and each.is_dir() and leads_out(self._folder, each):
+                found[each.name] = os.path.relpath(each.resolve())
+        return dict(sorted(found.items()))
 
     @cached_property
     def above(self) -> Path | None:
