@@ -272,8 +272,8 @@ def _entries(
 def _is_withheld(source: Path, entry: "os.DirEntry[str]") -> bool:
     if entry.is_dir(follow_symlinks=False) and Path(entry, "pyvenv.cfg").exists():
         return True
-    leads_out = entry.is_symlink() and leads_out(source, Path(entry)) and not _is_module(source, Path(entry))
-    return leads_out or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
+    is_outside = entry.is_symlink() and leads_out(source, Path(entry)) and not _is_module(source, Path(entry))
+    return is_outside or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
 
 
 def leads_out(source: Path, link: Path) -> bool:
