@@ -48,6 +48,8 @@ def run_of(
     from_log, reported = training.history(), storable(_result(job, own))
     started, completed = status.get("startTime"), status.get("completionTime")
     main = pod_name(metadata["name"], main_replica(job))
+    order = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
+    replicas_of_run = (_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own)
     return msgspec.convert(
         {
             "name": metadata["name"],
@@ -59,10 +61,7 @@ def run_of(
             "duration_s": seconds_between(started, completed),
             "read_at": read_at,
             "message": terminal_message(job) or message,
-            "replicas": sorted(
-                (_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own),
-                key=_position,
-            ),
+            "replicas": sorted(replicas_of_run, key=lambda each: (order.get(each["type"], len(order)), each["index"])),
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
             "restarts": status.get("restarts") or 0,
@@ -118,11 +117,6 @@ def _replica(pod: dict[str, Any], rank: int | None) -> dict[str, Any]:
         "outcome": outcome_of(pod),
         "state": waiting.reason or status.phase.lower(),
     }
-
-
-def _position(replica: dict[str, Any]) -> tuple[int, int]:
-    kind = names.canonical_type(replica["type"])
-    return names.REPLICA_TYPES.index(kind) if kind else len(names.REPLICA_TYPES), replica["index"]
 
 
 def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:

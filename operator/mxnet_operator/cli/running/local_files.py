@@ -1,10 +1,9 @@
 """What the replicas of a job wrote on the local cluster, for the commands that show or copy it."""
 
-import contextlib
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.daemons.home import usable_files
@@ -17,6 +16,9 @@ from mxnet_operator.kube.resources import is_path_segment
 if TYPE_CHECKING:
     from mxnet_operator.local.job_files import LocalJobFiles
     from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written
+
+exists: Final = os.path.lexists
+"""Whether there is a file, folder or link of this name, even a broken link."""
 
 
 def is_local(server: str) -> bool:
@@ -58,11 +60,6 @@ def claim_folder(namespace: str, name: str) -> Path:
         return files.claims / namespace / name
 
 
-def exists(path: Path) -> bool:
-    """Return whether there is a file, folder or link of this name, even a broken link."""
-    return os.path.lexists(path)
-
-
 def copy(real: Path, final: Path, *, follow: bool) -> None:
     """Copy a file or folder under a temporary name beside `final`, so that a full disk leaves nothing half copied.
 
@@ -86,12 +83,6 @@ def copy(real: Path, final: Path, *, follow: bool) -> None:
         else:
             draft.unlink(missing_ok=True)
         raise
-
-
-def mark_unsuccessful(output: Path, job: str) -> None:
-    """Note in the folder of `--output` that its files are those of a job that did not succeed."""
-    with contextlib.suppress(OSError):
-        (output / names.OUTPUT_MARK).write_text(job, encoding="utf-8")
 
 
 def check_output(output: Path) -> None:

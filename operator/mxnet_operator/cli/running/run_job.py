@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.command import option
@@ -29,7 +30,6 @@ from mxnet_operator.cli.running.local_files import (
     claim_folder,
     is_local,
     local_job_files,
-    mark_unsuccessful,
     written,
 )
 from mxnet_operator.cli.running.run_outputs import Record, ReportError, write_report
@@ -334,7 +334,8 @@ async def _bring_files(
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
     if output is not None and job_state(job) != SUCCEEDED:
-        mark_unsuccessful(output, job["metadata"]["name"])
+        with contextlib.suppress(OSError):
+            (output / names.OUTPUT_MARK).write_text(job["metadata"]["name"], encoding="utf-8")
     if output is not None and not is_here:
         await _bring_from_claim(client, job, output)
     elif output is not None and replicas_wrote:

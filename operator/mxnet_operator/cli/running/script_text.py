@@ -125,10 +125,14 @@ class ScriptText:
         named |= {_DATA_OF[each] for each in _DATA_OF.keys() & {name.partition(".")[0] for name in self.imports}}
         if self.has(_OF_GLUON):
             named.add("~/.mxnet")
-        found = {each: each for each in named if _is_data(self._folder / Path(each).expanduser())}
-        for each in self._folder.iterdir() if self._modules else ():
-            if each.is_symlink() and each.is_dir() and leads_out(self._folder, each):
-                found[each.name] = os.path.relpath(each.resolve())
+        found = {}
+        for each in named:
+            folder = self._folder / Path(each).expanduser()
+            if folder.is_dir() and not (folder / "mxnet" / "base.py").exists():
+                found[each] = each
+        for link in self._folder.iterdir() if self._modules else ():
+            if link.is_symlink() and link.is_dir() and leads_out(self._folder, link):
+                found[link.name] = os.path.relpath(link.resolve())
         return dict(sorted(found.items()))
 
     @cached_property
@@ -164,8 +168,12 @@ class ScriptText:
         return (match[match.lastindex or 0] for line in lines for match in pattern.finditer(line))
 
     def _failure(self, module: _Module) -> tuple[Removal, str, int] | None:
-        if module.error is not None:
-            return _syntax(module.error)
+        if (error := module.error) is not None:
+            for removal, message, pattern in _SYNTAX:
+                if re.search(message, error.msg) and re.search(pattern, error.text or ""):
+                    why = _PYTHON_2 if removal is PYTHON_2 else f"{removal.release} {removal.what}"
+                    return removal, why, error.lineno or 0
+            return None
         for name, level, line in _imported(module):
             if level == 0 and not _own(name, self._starts) and (found := removal_of(name)) is not None:
                 return *found, line
@@ -182,10 +190,6 @@ class ScriptText:
             name.partition(".")[0] not in _ELSEWHERE and _own(name, here) and not _own(name, elsewhere)
             for name in names
         )
-
-
-def _is_data(folder: Path) -> bool:
-    return folder.is_dir() and not (folder / "mxnet" / "base.py").exists()
 
 
 def _runs_in_2_only(module: _Module) -> bool:
@@ -350,10 +354,3 @@ def _prints_to_file(value: ast.expr) -> bool:
         and isinstance(first.left, ast.Name)
         and first.left.id == "print"
     )
-
-
-def _syntax(error: SyntaxError) -> tuple[Removal, str, int] | None:
-    for removal, message, line in _SYNTAX:
-        if re.search(message, error.msg) and re.search(line, error.text or ""):
-            return removal, _PYTHON_2 if removal is PYTHON_2 else f"{removal.release} {removal.what}", error.lineno or 0
-    return None
