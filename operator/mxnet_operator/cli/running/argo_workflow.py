@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,32 +25,26 @@ _EARLY: Final = timedelta(seconds=5)
 """Tolerance: a pod may be stopped this much before its deadline, which has whole seconds."""
 
 
-@dataclass
 class ProgressFile:
     """File from which Argo's executor reads a step's progress: the epochs that have ended, of all, as `3/20`.
 
-    Args:
-        path: the file; None where this process is no step.
+    Argo names it in the container's `environment`; without a name, nothing is written.
     """
 
-    path: Path | None
-    _written: str = field(default="", init=False)
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "ProgressFile":
-        name = environment.get(_PROGRESS_FILE)
-        return cls(Path(name) if name else None)
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._path = environment.get(_PROGRESS_FILE)
+        self._written = ""
 
     def update(self, training: TrainingLog) -> None:
         """Write the progress if it has changed and the number of epochs is known; Argo does without it."""
         ended, epochs = training.epochs_ended(), training.epochs_wanted
-        if self.path is None or ended is None or not epochs:
+        if not self._path or ended is None or not epochs:
             return
         text = f"{max(0, min(ended, epochs))}/{epochs}"
         if text != self._written:
             self._written = text
             with contextlib.suppress(OSError):
-                self.path.write_text(f"{text}\n", encoding="utf-8")
+                Path(self._path).write_text(f"{text}\n", encoding="utf-8")
 
 
 async def why_unwanted(client: "Client", job: dict[str, Any], name: str, environment: Mapping[str, str]) -> str:

@@ -251,7 +251,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         shown.job(job)
         shown.training.epochs_wanted = epochs_wanted(job)
         replica = options.replica or main_replica(job)
-        of_step = ProgressFile.of(os.environ if options.workflow is not None else {})
+        of_step = ProgressFile(os.environ if options.workflow is not None else {})
 
         def on_line(line: str) -> None:
             shown.log_line(line)
