@@ -4,15 +4,13 @@ import contextlib
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mxnet_operator.cli.output.times import moment
+from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.kube.resources import PODS, WORKFLOWS
 from mxnet_operator.readers.argo_workflow import is_stopped, why_over
 from mxnet_operator.readers.training_log import TrainingLog
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 _POD_NAME: Final = "POD_NAME"
 """Environment variable with the name of the step's pod."""
@@ -47,7 +45,7 @@ class ProgressFile:
                 Path(self._path).write_text(f"{text}\n", encoding="utf-8")
 
 
-async def why_unwanted(client: "Client", job: dict[str, Any], name: str, environment: Mapping[str, str]) -> str:
+async def why_unwanted(client: Client, job: dict[str, Any], name: str, environment: Mapping[str, str]) -> str:
     """Return why the workflow of this name no longer needs its job, such as "is being deleted"; empty if it does.
 
     A stopped workflow needs the jobs of its exit handler, among whose pods may be that of this `environment`.
@@ -64,7 +62,7 @@ async def why_unwanted(client: "Client", job: dict[str, Any], name: str, environ
     return "" if _ON_EXIT_LABEL in (pod["metadata"].get("labels") or {}) else "is being shut down (Stop)"
 
 
-async def step_time_is_over(client: "Client", namespace: str, environment: Mapping[str, str]) -> bool:
+async def step_time_is_over(client: Client, namespace: str, environment: Mapping[str, str]) -> bool:
     """Whether the deadline has passed that the workflow, or the step's `timeout`, sets for this process's pod.
 
     Raises:
@@ -73,7 +71,7 @@ async def step_time_is_over(client: "Client", namespace: str, environment: Mappi
     return time_is_over(environment, await _own_pod(client, namespace, environment), datetime.now(UTC))
 
 
-async def _own_pod(client: "Client", namespace: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
+async def _own_pod(client: Client, namespace: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
     name = environment.get(_POD_NAME)
     return await client.find(PODS.path(namespace, name)) if name else None
 

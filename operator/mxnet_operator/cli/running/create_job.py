@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.bundled_objects import PLURALS
@@ -13,7 +13,7 @@ from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.local_files import claim_folder, is_local
-from mxnet_operator.cli.server.connection import Target
+from mxnet_operator.cli.server.connection import Client, Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, until_gone
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
@@ -21,9 +21,6 @@ from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS, Resource
 from mxnet_operator.readers.volumes import claims_needed
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 Job = dict[str, Any]
 
@@ -52,7 +49,7 @@ def check_adoptable(manifest: Job, label: str) -> None:
         )
 
 
-async def create_job(client: "Client", manifest: Job, target: Target, objects: Sequence[Job] = ()) -> Job:
+async def create_job(client: Client, manifest: Job, target: Target, objects: Sequence[Job] = ()) -> Job:
     """Create the objects beside the job, the claims that the local cluster lacks, then the job; return it as v1.
 
     Raises:
@@ -76,7 +73,7 @@ async def create_job(client: "Client", manifest: Job, target: Target, objects: S
 
 
 async def create_or_adopt(
-    client: "Client",
+    client: Client,
     manifest: Job,
     target: Target,
     label: str,
@@ -132,7 +129,7 @@ async def create_or_adopt(
             await retries.pause_or_raise(error)
 
 
-async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | None:
+async def find_job_of(client: Client, manifest: Job, target: Target) -> Job | None:
     """Find the job of the manifest's name, in the v1 format; None where there is none.
 
     Raises:
@@ -148,7 +145,7 @@ def is_own(job: Job, manifest: Job, label: str) -> bool:
     return _labels(job).get(label) == _labels(manifest)[label] and _owners(manifest) <= _owners(job)
 
 
-async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> None:
+async def _apply(client: Client, objects: Sequence[Job], namespace: str) -> None:
     """Create objects, or patch the ones that exist: a claim keeps its volume, a ConfigMap gets its new content."""
     for each in objects:
         kind, name = each["kind"], each["metadata"]["name"]
@@ -173,7 +170,7 @@ async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> No
             ) from error
 
 
-async def _post(client: "Client", manifest: Job, kind: Kind, namespace: str) -> Job:
+async def _post(client: Client, manifest: Job, kind: Kind, namespace: str) -> Job:
     path = _resource(manifest, kind).path(namespace)
     try:
         job = await client.create(path, manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"})
@@ -189,7 +186,7 @@ def _resource(manifest: Job, kind: Kind) -> Resource:
     return Resource(kind.group, manifest["apiVersion"].rpartition("/")[2], kind.plural)
 
 
-def _namespace(client: "Client", manifest: Job, target: Target) -> str:
+def _namespace(client: Client, manifest: Job, target: Target) -> str:
     given: str | None = manifest["metadata"].get("namespace")
     namespace = target.namespace or given or client.namespace
     if given is not None and given != namespace:
@@ -242,7 +239,7 @@ def _owners(job: Job) -> set[str]:
     return {owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()}
 
 
-async def _missing_claims(client: "Client", job: Job, namespace: str, objects: Sequence[Job]) -> list[Job]:
+async def _missing_claims(client: Client, job: Job, namespace: str, objects: Sequence[Job]) -> list[Job]:
     """Return the claims to create for `job` on the local cluster; on another, print them for the user to create.
 
     `objects` are created before the job. On other clusters a claim that this user may not read counts as present.

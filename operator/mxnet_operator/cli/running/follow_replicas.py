@@ -5,17 +5,14 @@ import contextlib
 import itertools
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mxnet_operator.cli.output.progress import Progress
+from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import PODS, collections, pod_selector
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.training import compare_workers
 from mxnet_operator.kube.errors import KubeError
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
-
 
 _LOOK: Final = 10.0
 """Seconds between two looks at whether a worker stands still."""
@@ -24,13 +21,13 @@ _LOOKS_AT_ALL: Final = 3
 
 
 def replicas_shown(
-    client: "Client", job: dict[str, Any], shown: Progress, outage: Outage
+    client: Client, job: dict[str, Any], shown: Progress, outage: Outage
 ) -> AbstractAsyncContextManager[None]:
     """Show the job's pods in `shown` for the length of the body, if it draws replicas."""
     return _beside(_follow(client, job, shown, outage)) if shown.draws_replicas else contextlib.nullcontext()
 
 
-def workers_compared(client: "Client", job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
+def workers_compared(client: Client, job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
     """Show for the length of the body where all workers stand still, and which are slow, each once."""
     return _beside(_compare(client, job, shown))
 
@@ -59,7 +56,7 @@ def gone_text(job: dict[str, Any], outage: Outage, otherwise: str) -> str:
     return f"job {job['metadata']['name']} is gone: the API server came back without it"
 
 
-async def _follow(client: "Client", job: dict[str, Any], shown: Progress, outage: Outage) -> None:
+async def _follow(client: Client, job: dict[str, Any], shown: Progress, outage: Outage) -> None:
     path = PODS.path(job["metadata"]["namespace"])
     try:
         async with contextlib.aclosing(collections(client, path, pod_selector(job), outage=outage)) as changes:
@@ -69,7 +66,7 @@ async def _follow(client: "Client", job: dict[str, Any], shown: Progress, outage
         shown.note(f"the replicas can't be shown: {error}")
 
 
-async def _compare(client: "Client", job: dict[str, Any], shown: Progress) -> None:
+async def _compare(client: Client, job: dict[str, Any], shown: Progress) -> None:
     training, stall, said, slow_said = shown.training, "", "", False
     for look in itertools.count():
         await asyncio.sleep(_LOOK)

@@ -4,20 +4,18 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.interrupts import can_ask, typed_line
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.argo_workflow import step_time_is_over, why_unwanted
 from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.job_actions import request_stop, until_stopped
 from mxnet_operator.client.job_client import Deletion, Ending, JobClient, JobRef, Leave, Request
 from mxnet_operator.client.jobs import until_gone
 from mxnet_operator.kube.errors import ApiUnavailable, KubeError
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 _GRACE: Final = 20.0
 """Seconds to read a workflow and delete its job: less than a pod's default grace period of 30."""
@@ -50,7 +48,7 @@ async def choice(name: str, code: Exit) -> OnInterrupt:
             return OnInterrupt.STOP
 
 
-async def finish_interrupted(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
+async def finish_interrupted(client: Client, record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
     """Delete, stop or keep the job of an interrupted command; a job that is no longer `ours` is kept."""
     job = record.job
     if job is None:
@@ -82,7 +80,7 @@ async def finish_interrupted(client: "Client", record: Record, how: OnInterrupt,
     say(f"job {name} is gone")
 
 
-async def part_as_step(client: "Client", record: Record, workflow: str, code: Exit, ours: Ours) -> Exit:
+async def part_as_step(client: Client, record: Record, workflow: str, code: Exit, ours: Ours) -> Exit:
     """Delete the job if its workflow no longer needs it, within a pod's grace period; else keep it.
 
     A job that is no longer `ours` is kept too.
@@ -116,7 +114,7 @@ async def part_as_step(client: "Client", record: Record, workflow: str, code: Ex
     return code
 
 
-async def _delete(client: "Client", job: dict[str, Any], ours: Ours) -> Ending:
+async def _delete(client: Client, job: dict[str, Any], ours: Ours) -> Ending:
     """Delete a job, not a later one of its name, if it is still `ours`."""
     ref = JobRef.of(job)
 

@@ -33,7 +33,7 @@ from mxnet_operator.cli.running.local_files import (
     written,
 )
 from mxnet_operator.cli.running.run_outputs import Record, ReportError, write_report
-from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
+from mxnet_operator.cli.server.connection import Client, Target, connect, until_cluster_stops
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
@@ -55,7 +55,6 @@ from mxnet_operator.readers.pods import ENDED
 from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
 if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
     from mxnet_operator.local.kubelet.pod_files import Written
 
 
@@ -162,7 +161,7 @@ async def run_job(
     def ours(job: dict[str, Any]) -> bool:
         return options.adopt is None or is_own(job, manifest, options.adopt)
 
-    async def begin(client: "Client") -> None:
+    async def begin(client: Client) -> None:
         label, retry = options.adopt, options.retry_timeout
         if label is None:
             record.seen(await create_job(client, manifest, target, objects))
@@ -213,7 +212,7 @@ async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
 
 
 async def _follow_begun(
-    client: "Client", beginning: "asyncio.Task[None]", target: Target, options: Options, record: Record
+    client: Client, beginning: "asyncio.Task[None]", target: Target, options: Options, record: Record
 ) -> Exit:
     await asyncio.shield(beginning)
     if not options.detach:
@@ -225,7 +224,7 @@ async def _follow_begun(
     return Exit.OK
 
 
-async def _follow_while_cluster_runs(client: "Client", options: Options, record: Record) -> Exit:
+async def _follow_while_cluster_runs(client: Client, options: Options, record: Record) -> Exit:
     """Follow the job; end at once where it is the local cluster's, and that is stopped."""
     following = asyncio.create_task(_follow(client, options, record))
     stopped = asyncio.create_task(until_cluster_stops(client.server))
@@ -242,7 +241,7 @@ async def _follow_while_cluster_runs(client: "Client", options: Options, record:
     return Exit.FAILED if options.adopt is None else Exit.DELETED
 
 
-async def _follow(client: "Client", options: Options, record: Record) -> Exit:
+async def _follow(client: Client, options: Options, record: Record) -> Exit:
     """Show the job until it ends, then its outcome."""
     job = record.job or {}
     name = record.name
@@ -311,14 +310,14 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
         return True
 
 
-async def _written(client: "Client", job: dict[str, Any]) -> list["Written"]:
+async def _written(client: Client, job: dict[str, Any]) -> list["Written"]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
     return await asyncio.to_thread(written, job, await JobClient(client).replica_pods(JobRef.of(job)))
 
 
-async def _bring_before_deletion(client: "Client", record: Record, output: Path) -> None:
+async def _bring_before_deletion(client: Client, record: Record, output: Path) -> None:
     """Copy what an interrupted job has written so far; whatever fails is said, and the job is deleted."""
     if record.job is None:
         return
@@ -329,7 +328,7 @@ async def _bring_before_deletion(client: "Client", record: Record, output: Path)
 
 
 async def _bring_files(
-    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
+    client: Client, job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
@@ -351,7 +350,7 @@ async def _bring_files(
         say("files: the replicas wrote none" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
 
 
-async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path) -> None:
+async def _bring_from_claim(client: Client, job: dict[str, Any], output: Path) -> None:
     try:
         folders = await bring_home_from_claim(client, in_v1_words(job), output)
     except (CommandError, KubeError, OSError) as error:
@@ -362,7 +361,7 @@ async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path)
 
 
 async def _write_report(
-    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
+    client: Client, job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])

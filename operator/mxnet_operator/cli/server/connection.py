@@ -5,7 +5,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,10 +16,15 @@ from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsErro
 from mxnet_operator.kube.resources import is_path_segment
 
 if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
+    from mxnet_operator.kube import client as kube_client
     from mxnet_operator.kube.credentials import Credentials
     from mxnet_operator.kube.instrumentation import RequestObserver
     from mxnet_operator.local.home import ClusterFiles, ClusterState
+
+    Client = kube_client.Client
+else:
+    Client = Any
+    """For annotations alone: aiohttp takes a third of a second to import, which no help text needs."""
 
 REPLY_SECONDS = 30.0
 """Seconds that an answer of the API server may take."""

@@ -5,18 +5,16 @@ import contextlib
 import difflib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mxnet_operator.api.kinds import ALL, LEGACY, Kind
 from mxnet_operator.api.names import REPLICA_TYPES
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, main_replica, replicas
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import NAMESPACES, is_path_segment
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 Job = dict[str, Any]
 
@@ -29,7 +27,7 @@ def type_name(kind: Kind) -> str:
     return f"{kind.singular}.{kind.group}"
 
 
-async def find_job(client: "Client", namespace: str, name: str) -> Job:
+async def find_job(client: Client, namespace: str, name: str) -> Job:
     """Find the job named by `NAME`, or `TYPE/NAME` such as `mxnetjob/digits`, as stored.
 
     Raises:
@@ -60,7 +58,7 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
     return found[0]
 
 
-async def _meant(client: "Client", namespace: str, name: str) -> list[str]:
+async def _meant(client: Client, namespace: str, name: str) -> list[str]:
     """Return the names of the jobs that may be meant: those that begin so, else one that is like it.
 
     None where there are none, or the jobs can't be listed.
@@ -72,7 +70,7 @@ async def _meant(client: "Client", namespace: str, name: str) -> list[str]:
     return []
 
 
-async def namespace_missing(client: "Client", namespace: str) -> bool:
+async def namespace_missing(client: Client, namespace: str) -> bool:
     """Whether the server says that there is no such namespace; False where it doesn't tell."""
     try:
         return await client.find(NAMESPACES.path(name=namespace)) is None
@@ -111,7 +109,7 @@ def _kinds_named(text: str) -> Sequence[Kind]:
     return kinds
 
 
-async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]:
+async def get_job(client: Client, namespace: str, name: str) -> dict[str, Any]:
     """Read a job, in the v1 format.
 
     Raises:

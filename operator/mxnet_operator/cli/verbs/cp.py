@@ -23,7 +23,7 @@ from mxnet_operator.cli.running.local_files import (
     is_local,
     paths_of_earlier_run,
 )
-from mxnet_operator.cli.server.connection import Target, connect, uses_local
+from mxnet_operator.cli.server.connection import Client, Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import pod_name
@@ -32,7 +32,6 @@ from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.readers.training_log import TrainingLog
 
 if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
     from mxnet_operator.local.kubelet.pod_files import ContainerPaths
 
 EXAMPLES = """
@@ -102,7 +101,7 @@ async def cp(
     return Exit.OK
 
 
-async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destination: Path) -> str:
+async def _copied(client: Client, job: dict[str, Any], wanted: _Source, destination: Path) -> str:
     """Copy the file of a job that the server has; return what was copied where."""
     pods = await JobClient(client).replica_pods(JobRef.of(job))
     replica = replica_of(job, wanted.replica)
@@ -142,7 +141,7 @@ def _writers(paths: "dict[str, ContainerPaths]", path: str) -> list[str]:
     return list(found.values())
 
 
-async def _of_rank_0(client: "Client", job: dict[str, Any], wanted: _Source, wrote: list[str]) -> str:
+async def _of_rank_0(client: Client, job: dict[str, Any], wanted: _Source, wrote: list[str]) -> str:
     """Return the one of several writers that has rank 0, as their logs tell."""
     logs = await compare_workers(client, job, TrainingLog())
     first = next((replica for replica, log in logs.items() if log.rank == 0 and replica in wrote), None)

@@ -7,18 +7,14 @@ import tempfile
 import webbrowser
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.local_files import local_job_files
-from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.cli.server.connection import Client, Target, connect
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.kube.errors import ApiError
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -55,7 +51,7 @@ async def dashboard(target: Target) -> Exit:
     return Exit.OK
 
 
-async def _listed_namespace(client: "Client") -> str | None:
+async def _listed_namespace(client: Client) -> str | None:
     """Return None where the jobs of all namespaces may be listed, else the context's namespace."""
     try:
         await client.get(MXJOBS.path(None), {"limit": 1})

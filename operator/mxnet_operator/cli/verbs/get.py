@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.tables import Columns
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.output.times import job_duration, since
-from mxnet_operator.cli.server.connection import Target, complete_job_name, connect
+from mxnet_operator.cli.server.connection import Client, Target, complete_job_name, connect
 from mxnet_operator.cli.server.job_kinds import Job, find_job, namespace_missing, type_name
 from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job, ready_counts
 from mxnet_operator.client.resources import resource_of
@@ -27,9 +27,6 @@ from mxnet_operator.client.training import running_trainings
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import going_on
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -134,7 +131,7 @@ def _show_table(
 
 
 async def _watch(  # noqa: PLR0917
-    client: "Client",
+    client: Client,
     kind: Kind,
     namespace: str | None,
     chosen: dict[str, str],

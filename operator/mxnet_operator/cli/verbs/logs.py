@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.running.follow_replicas import rest_of_log
 from mxnet_operator.cli.server.connection import (
     COMPLETION_SECONDS,
+    Client,
     JobNameArgument,
     Target,
     connect,
@@ -24,9 +25,6 @@ from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.pod_log import LogFollower, log_lines
 from mxnet_operator.readers.log_figures import rank_in
 from mxnet_operator.readers.pods import has_log, why_not_started
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 ALL = "all"
 
@@ -93,7 +91,7 @@ async def logs(
         return Exit.OK
 
 
-async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int | None, write: "_Writer") -> None:
+async def _print(client: Client, job: dict[str, Any], replica: str, tail: int | None, write: "_Writer") -> None:
     namespace, pod_of_replica = job["metadata"]["namespace"], pod_name(job["metadata"]["name"], replica)
     pod = await client.find(PODS.path(namespace, pod_of_replica))
     if pod is None or not pods_of(job, [pod]):  # a job of another kind may have the name
@@ -107,7 +105,7 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
         write(line)
 
 
-async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Writer"], tail: int | None) -> None:
+async def _follow(client: Client, job: dict[str, Any], writers: dict[str, "_Writer"], tail: int | None) -> None:
     """Show the logs until the job is finished or deleted, or one of them can't be shown any more."""
     outage = Outage(say=say)
     followers = [

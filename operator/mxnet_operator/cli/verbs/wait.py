@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,13 +14,10 @@ from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown
-from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
+from mxnet_operator.cli.server.connection import Client, JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import DeletedError, job_versions
 from mxnet_operator.client.outage import Outage
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -83,7 +80,7 @@ async def wait(
 
 
 async def _until(
-    client: "Client", job: dict[str, Any], awaited: Awaited, shown: Progress, outage: Outage
+    client: Client, job: dict[str, Any], awaited: Awaited, shown: Progress, outage: Outage
 ) -> dict[str, Any]:
     """Wait until the outcome is clear; returns the job."""
     async with contextlib.aclosing(job_versions(client, job, outage=outage)) as changes:
