@@ -53,11 +53,18 @@ class Exit(IntEnum):
 class CommandError(Exception):
     """Error with a message for the user, a hint at the next step, and an exit code."""
 
-    def __init__(self, message: str, *, hint: str = "", code: Exit = Exit.FAILED) -> None:
+    def __init__(self, message: str, hint: str = "", *, code: Exit = Exit.FAILED) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.code = code
+
+
+class UsageError(CommandError):
+    """Error of a wrong option or an invalid manifest."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint, code=Exit.USAGE)
 
 
 @contextlib.contextmanager

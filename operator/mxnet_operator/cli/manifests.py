@@ -13,7 +13,7 @@ import yaml
 from mxnet_operator.api.bundled_objects import is_job
 from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded, read
 from mxnet_operator.cli.command import option
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, UsageError
 
 FilesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.", show_default=False)
@@ -26,7 +26,7 @@ _SCRIPTS = (".py", ".sh", ".ipynb")
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
-class EmptyListError(CommandError):
+class EmptyListError(UsageError):
     """A manifest is a List without items, as `kubectl get -o yaml` prints it where nothing was found."""
 
 
@@ -67,7 +67,7 @@ def sources_given(files: list[str] | None, more_files: list[str] | None, example
     """
     sources = [*(files or ()), *(more_files or ())]
     if not sources:
-        raise CommandError("no manifest given", hint=example, code=Exit.USAGE)
+        raise UsageError("no manifest given", hint=example)
     return sources
 
 
@@ -80,17 +80,16 @@ def read_documents(source: str) -> list[Document]:
     """
     name = name_of(source)
     if source.endswith(_SCRIPTS):
-        raise CommandError(
+        raise UsageError(
             f"{source}: a script, where an MXJob manifest is expected",
             hint=f"a script needs no -f: mxjob run {shlex.quote(source)}",
-            code=Exit.USAGE,
         )
     text = read_text(source)
     found = documents_in(text, name)
     if not found and any(True for _ in read(text)):
-        raise EmptyListError(f"{name}: empty list; expected an MXJob manifest", code=Exit.USAGE)
+        raise EmptyListError(f"{name}: empty list; expected an MXJob manifest")
     if not found:
-        raise CommandError(f"{name}: empty; expected an MXJob manifest", code=Exit.USAGE)
+        raise UsageError(f"{name}: empty; expected an MXJob manifest")
     return found
 
 
@@ -129,21 +128,21 @@ def read_text(source: str) -> str:
     try:
         if source == "-":
             if sys.stdin is None:
-                raise CommandError("stdin is closed; expected an MXJob manifest", code=Exit.USAGE)
+                raise UsageError("stdin is closed; expected an MXJob manifest")
             return decoded(sys.stdin.buffer.read(MOST_BYTES + 1))
         with open(source, "rb") as file:  # noqa: PTH123 - a Path would lose what the user typed
             return decoded(file.read(MOST_BYTES + 1))
     except OSError as error:
-        raise CommandError(f"{source}: {error.strerror or error}", code=Exit.USAGE) from error
+        raise UsageError(f"{source}: {error.strerror or error}") from error
     except ValueError as error:  # a name with a NUL, or no manifest
         if isinstance(error, ManifestError):
             raise _unreadable(name_of(source), error) from error
-        raise CommandError(f"{source}: {error}", code=Exit.USAGE) from error
+        raise UsageError(f"{source}: {error}") from error
 
 
 def _unreadable(name: str, error: ManifestError) -> CommandError:
     place = f":{error.line}:{error.column}" if error.line else ""
-    return CommandError(f"{name}{place}: {error.problem}", code=Exit.USAGE)
+    return UsageError(f"{name}{place}: {error.problem}")
 
 
 def _child(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:

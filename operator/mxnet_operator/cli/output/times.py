@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.readers.durations import EXAMPLES, seconds_of, short
 
 
@@ -12,7 +12,7 @@ def duration(text: str | float) -> float:
     try:
         return seconds_of(str(text))
     except ValueError:
-        raise CommandError(f"{text!r} is not a duration", hint=f"write it like {EXAMPLES}", code=Exit.USAGE) from None
+        raise UsageError(f"{text!r} is not a duration", hint=f"write it like {EXAMPLES}") from None
 
 
 def moment(text: str | None) -> datetime | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, UsageError
 from mxnet_operator.cli.output.replica_state import replica_state
 from mxnet_operator.cli.output.terminal import message_console
 from mxnet_operator.cli.server.connection import Client
@@ -61,10 +61,9 @@ def with_output_folders(job: Object) -> Object:
             pod = {"name": _POD, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
             main["env"] = [pod, {"name": names.OUTPUT_VARIABLE, "value": _FOLDER}, *(main.get("env") or ())]
     if not found:
-        raise CommandError(
+        raise UsageError(
             "--output: on a cluster, files outlive their pods in a PersistentVolumeClaim only, and the job mounts none",
             hint="name one: --volume CLAIM:/PATH; the script writes to $MXJOB_OUTPUT_DIR",
-            code=Exit.USAGE,
         )
     return changed
 

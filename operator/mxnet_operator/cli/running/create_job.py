@@ -10,7 +10,7 @@ from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.manifest_text import dump_all
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.local_files import claim_folder, is_local
 from mxnet_operator.cli.server.connection import Client, Target
@@ -36,16 +36,14 @@ def check_adoptable(manifest: Job, label: str) -> None:
     """
     metadata = manifest["metadata"]
     if not metadata.get("name"):
-        raise CommandError(
+        raise UsageError(
             "--adopt finds a job by its name, but metadata.generateName generates a new name each time",
             hint="set metadata.name, to the same value whenever this run is repeated",
-            code=Exit.USAGE,
         )
     if not _labels(manifest).get(label):
-        raise CommandError(
+        raise UsageError(
             f"--adopt {label}: the manifest doesn't have this label, so this run's job could not be recognized",
             hint=f"set it under metadata.labels, to a value that only this run has: {label}: RUN",
-            code=Exit.USAGE,
         )
 
 
@@ -190,7 +188,7 @@ def _namespace(client: Client, manifest: Job, target: Target) -> str:
     given: str | None = manifest["metadata"].get("namespace")
     namespace = target.namespace or given or client.namespace
     if given is not None and given != namespace:
-        raise CommandError(f"the manifest's namespace is {given}, but --namespace is {namespace}", code=Exit.USAGE)
+        raise UsageError(f"the manifest's namespace is {given}, but --namespace is {namespace}")
     return namespace
 
 

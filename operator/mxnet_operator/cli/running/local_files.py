@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.daemons.home import usable_files
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.errors import UsageError, extra_needed
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.cli.server.connection import local_cluster
@@ -104,12 +104,10 @@ def check_output(output: Path) -> None:
         if is_empty:
             mark.touch()
     except OSError as error:
-        raise CommandError(f"--output {output}: {error.strerror or error}", code=Exit.USAGE) from error
+        raise UsageError(f"--output {output}: {error.strerror or error}") from error
     if not is_empty:
-        raise CommandError(
-            f"--output {output}: the folder is not empty, and nothing is overwritten",
-            hint="name a new folder",
-            code=Exit.USAGE,
+        raise UsageError(
+            f"--output {output}: the folder is not empty, and nothing is overwritten", hint="name a new folder"
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import job_state
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.readers.training_log import TrainingLog
@@ -102,7 +102,7 @@ def check_report(path: Path) -> None:
     except OSError as error:  # a name that is too long, or a folder that isn't this user's
         problem = str(error.strerror)
     if problem:
-        raise CommandError(f"--report {path}: {problem}", code=Exit.USAGE)
+        raise UsageError(f"--report {path}: {problem}")
 
 
 def write_report(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mxnet_operator.cli.command import option
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError, extra_needed
 from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, NoKubeconfigError
 from mxnet_operator.kube.resources import is_path_segment
@@ -184,7 +184,7 @@ async def connect(
         from mxnet_operator.kube.client import Client  # noqa: PLC0415
     credentials = await asyncio.to_thread(credentials_of, target)
     if not is_path_segment(namespace := target.namespace or credentials.namespace):
-        raise CommandError(f"{namespace} is not a valid namespace", code=Exit.USAGE)
+        raise UsageError(f"{namespace} is not a valid namespace")
     try:
         async with Client(
             credentials, request_timeout=REPLY_SECONDS, max_connections=max_connections, observer=observer

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mxnet_operator.api.conversion import convert as to_v1
 from mxnet_operator.api.manifest_text import comments
-from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.errors import Exit, UsageError, leave
 from mxnet_operator.cli.manifests import (
     Document,
     FilesArgument,
@@ -60,7 +60,7 @@ def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None
         leave(Exit.USAGE)
     if empty:
         names = ", ".join(map(name_of, sources))
-        raise CommandError(f"{names}: empty; expected an MXJob manifest", code=Exit.USAGE)
+        raise UsageError(f"{names}: empty; expected an MXJob manifest")
     write_line("\n---\n".join(printed))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from mxnet_operator.cli.command import asks_server
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.cluster_files import copy_from_cluster
 from mxnet_operator.cli.running.local_files import (
@@ -181,10 +181,9 @@ def _left_by_earlier_run(target: Target, wanted: _Source) -> "tuple[str, dict[st
 def _parsed(text: str) -> _Source:
     match = _SOURCE.fullmatch(text)
     if match is None:
-        raise CommandError(
+        raise UsageError(
             f"{text!r} is not JOB[/REPLICA][:PATH]",
             hint="such as digits:model-0005.params, digits/worker-1:model-0005.params or digits:.",
-            code=Exit.USAGE,
         )
     return _Source(match["job"], match["replica"], match["path"] or "")
 

@@ -14,7 +14,7 @@ from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.cli.command import asks_server, option
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import Exit, UsageError
 from mxnet_operator.cli.output.tables import Columns
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.output.times import job_duration, since
@@ -77,9 +77,9 @@ async def get(
 ) -> Exit:
     """List jobs: state, replicas of each type that run or have succeeded of those wanted, restarts and times."""
     if name is not None and (all_namespaces or selector):
-        raise CommandError("a job name can't be combined with --all-namespaces or --selector", code=Exit.USAGE)
+        raise UsageError("a job name can't be combined with --all-namespaces or --selector")
     if watch and output in {Output.JSON, Output.YAML, Output.NAME}:
-        raise CommandError(f"--watch prints a table: it can't be combined with --output {output}", code=Exit.USAGE)
+        raise UsageError(f"--watch prints a table: it can't be combined with --output {output}")
     chosen = {"labelSelector": selector} if selector else {}
     async with connect(target) as client:
         namespace = None if all_namespaces else target.namespace or client.namespace

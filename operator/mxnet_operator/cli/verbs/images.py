@@ -9,7 +9,7 @@ import typer
 
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.command import option, with_options
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, UsageError
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.images import (
     EnvironmentOptions,
@@ -53,7 +53,7 @@ def add(
     The packages of a requirements.txt in it are added to those of the base when the image is built.
     """
     if base is not None and environment.given():
-        raise CommandError(f"--base and {environment.given()} both choose the packages: give one", code=Exit.USAGE)
+        raise UsageError(f"--base and {environment.given()} both choose the packages: give one")
     with image_store() as store:
         if environment.given():
             base = environment.base(store, folder)

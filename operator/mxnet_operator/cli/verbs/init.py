@@ -10,7 +10,7 @@ import typer
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import Dumper, dump_all
 from mxnet_operator.cli.command import option, with_options
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile, write_new
 from mxnet_operator.cli.running.images import (
@@ -104,10 +104,10 @@ def init(
     try:
         job = to_manifest(MXJobDescription(image=name, command=list(script.command), workers=workers))
     except DescriptionError as error:
-        raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+        raise UsageError("\n".join(each.message for each in error.problems)) from error
     job["metadata"]["generateName"] = f"{prefix}-"
     if problems := submission_errors(job):
-        raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
+        raise UsageError("\n".join(each.message for each in problems))
     with image_store() as store:
         from mxnet_operator.local.images import DayImage  # noqa: PLC0415
 

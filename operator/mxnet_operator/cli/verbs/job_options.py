@@ -14,7 +14,7 @@ import typer
 
 from mxnet_operator.api.manifest_text import ManifestError, decoded
 from mxnet_operator.cli.command import option
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.running.images import complete_image
 from mxnet_operator.cli.running.script import with_python
 from mxnet_operator.description import DescriptionError, MXJobDescription
@@ -149,7 +149,7 @@ class JobOptions:
             return None
         for text in given.get("node_selector", ()):
             if text.find("=") < 1:
-                raise CommandError(f"--node-selector: {text!r} is not NAME=VALUE", code=Exit.USAGE)
+                raise UsageError(f"--node-selector: {text!r} is not NAME=VALUE")
         if "node_selector" in given:
             given["node_selector"] = dict(text.split("=", 1) for text in given["node_selector"])
         if "env" in given or "env_files" in given:
@@ -171,7 +171,7 @@ class JobOptions:
         try:
             return MXJobDescription(**given, run_policy=policy or None)
         except DescriptionError as error:
-            raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+            raise UsageError("\n".join(each.message for each in error.problems)) from error
 
 
 def lacks_model_prefix(command: Sequence[str]) -> bool:
@@ -184,18 +184,17 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise CommandError(f"--resume-args: {text!r}: {str(error).lower()}", code=Exit.USAGE) from error
+        raise UsageError(f"--resume-args: {text!r}: {str(error).lower()}") from error
 
 
 def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse `CLAIM:/PATH` or `CLAIM:/PATH:ro` into a volume and its mount."""
     claim, mount = _mount("--volume", "CLAIM", text)
     if "/" in claim or claim in {".", "..", "~"}:
-        raise CommandError(
+        raise UsageError(
             f"--volume: {claim} is a path of this machine, where the name of a PersistentVolumeClaim is expected",
             hint=f"on the local cluster: --mount {text}\non another cluster, copy the files into a claim and mount it:"
             f" --volume data:{mount['mountPath']}",
-            code=Exit.USAGE,
         )
     name = _volume_name(claim)
     return {"name": name, "persistentVolumeClaim": {"claimName": claim}}, {"name": name, **mount}
@@ -206,7 +205,7 @@ def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     named, mount = _mount("--mount", "FOLDER", text, relative=True)
     folder = Path(named).expanduser()
     if not folder.is_dir():
-        raise CommandError(f"--mount: {named} is no folder of this machine", code=Exit.USAGE)
+        raise UsageError(f"--mount: {named} is no folder of this machine")
     path = str(folder.resolve())
     name = _volume_name(path)
     return {"name": name, "hostPath": {"path": path, "type": "Directory"}}, {"name": name, **mount}
@@ -217,7 +216,7 @@ def _mount(flag: str, source: str, text: str, *, relative: bool = False) -> tupl
     given, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
     slash = "" if relative else "/"
     if not given or not path or not path.startswith(slash) or mode not in ([""], ["ro", ""]):
-        raise CommandError(f"{flag}: {text!r} is not {source}:{slash}PATH or {source}:{slash}PATH:ro", code=Exit.USAGE)
+        raise UsageError(f"{flag}: {text!r} is not {source}:{slash}PATH or {source}:{slash}PATH:ro")
     return given, {"mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
 
 
@@ -233,14 +232,13 @@ def _variable(source: str, text: str) -> tuple[str, str]:
     """Parse `NAME=VALUE`, or `NAME`, whose value is that of this process."""
     name, separator, value = text.partition("=")
     if not name or any(each.isspace() for each in name):
-        raise CommandError(f"{source}: {text!r} is neither NAME=VALUE nor NAME", code=Exit.USAGE)
+        raise UsageError(f"{source}: {text!r} is neither NAME=VALUE nor NAME")
     if separator:
         return name, value
     if name not in os.environ:
-        raise CommandError(
+        raise UsageError(
             f"{source}: {name} has no value, and this shell doesn't export it",
             hint=f"give the value: {name}=VALUE; or export it: export {name}",
-            code=Exit.USAGE,
         )
     return name, os.environ[name]
 
@@ -251,7 +249,7 @@ def _variables(file: str) -> list[tuple[str, str]]:
         with open(file, "rb") as opened:  # noqa: PTH123 - the path as written
             lines = decoded(opened.read()).splitlines()
     except (OSError, ManifestError) as error:
-        raise CommandError(f"--env-file {file}: {getattr(error, 'strerror', '') or error}", code=Exit.USAGE) from error
+        raise UsageError(f"--env-file {file}: {getattr(error, 'strerror', '') or error}") from error
     return [
         _variable(f"--env-file {file}, line {number}", line.lstrip())
         for number, line in enumerate(lines, 1)

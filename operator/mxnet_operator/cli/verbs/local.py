@@ -14,7 +14,7 @@ from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.command import option
 from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.errors import CommandError, UsageError, extra_needed
 from mxnet_operator.cli.interrupts import can_ask
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.running.images import image_store
@@ -120,22 +120,21 @@ def up(  # noqa: PLR0917 - options
 def _resource(text: str) -> tuple[str, int]:
     name, equals, count = text.rpartition("=")
     if not (equals and _EXTENDED_RESOURCE.fullmatch(name) and len(count) < 10 and count.isdecimal()):
-        raise CommandError(
+        raise UsageError(
             f"--resource {text}: expected NAME=COUNT with a name such as amd.com/gpu and a whole number",
             hint="set CPUs with --cpus; memory is that of this machine" if name in {"cpu", "memory", "pods"} else "",
-            code=Exit.USAGE,
         )
     if name.rpartition("/")[0].endswith("kubernetes.io"):
-        raise CommandError(f"--resource {text}: names under kubernetes.io are reserved for Kubernetes", code=Exit.USAGE)
+        raise UsageError(f"--resource {text}: names under kubernetes.io are reserved for Kubernetes")
     return name, int(count)
 
 
 def _label(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise CommandError(f"--node-label {text}: expected KEY=VALUE", code=Exit.USAGE)
+        raise UsageError(f"--node-label {text}: expected KEY=VALUE")
     for error in label_errors({key: value}, ""):
-        raise CommandError(f"--node-label {text}: {error.detail}", code=Exit.USAGE)
+        raise UsageError(f"--node-label {text}: {error.detail}")
     return key, value
 
 

@@ -16,7 +16,7 @@ from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.command import option, with_options
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, show_error, unwritten_output
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError, extra_needed, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.running.cluster_files import with_output_folders
@@ -98,44 +98,38 @@ def run(
     command that was killed and is started again finds its job. A closed pipe, as by head, ends the output, not the job.
     """
     if options.workflow is not None and options.on_interrupt is not None:
-        raise CommandError(
-            "--workflow and --on-interrupt can't be combined: each says what an interruption does with the job",
-            code=Exit.USAGE,
+        raise UsageError(
+            "--workflow and --on-interrupt can't be combined: each says what an interruption does with the job"
         )
     ends = {name: getattr(options, name) for name in ("report", "output", "timeout", "workflow")}
     if options.detach and (needs_end := [name for name, value in ends.items() if value is not None]):
-        raise CommandError(
+        raise UsageError(
             f"--detach returns before the job ends, and --{needs_end[0]} needs its end",
             hint="follow the job later: mxjob wait JOB; mxjob cp JOB .",
-            code=Exit.USAGE,
         )
     output_in_claim = options.output is not None and not uses_local(target)
     if (pip or environment.given()) and (described.image is not None or file is not None):
         what = "--pip adds packages to" if pip else f"{environment.given()} chooses"
-        raise CommandError(
+        raise UsageError(
             f"{what} the image of a script's folder: it can't be combined with --image or -f",
             hint="install them in the image" if pip else f"mxjob local image add NAME FOLDER {environment.given()}",
-            code=Exit.USAGE,
         )
     is_resumed = described.resume or described.checkpoint is not None or described.resume_args is not None
     if is_resumed and file is None and not described.mounts and not described.volumes:
-        raise CommandError(
+        raise UsageError(
             "--resume: the checkpoints have to be in a folder that outlives a pod",
             hint="--volume CLAIM:/models or, on the local cluster, --mount ./models:/models, and --model-prefix in it",
-            code=Exit.USAGE,
         )
     if is_resumed and described.checkpoint is None and lacks_model_prefix(described.command or []):
-        raise CommandError(
+        raise UsageError(
             "--resume: the script's arguments have no --model-prefix, which fit.py saves its checkpoints under",
             hint="name what the script saves, and how it loads that: --checkpoint '/models/net-{epoch}.params'"
             " --resume-args '--resume {checkpoint} --start-epoch {epoch}'",
-            code=Exit.USAGE,
         )
     if described.mounts and not uses_local(target):
-        raise CommandError(
+        raise UsageError(
             "--mount: only the local cluster mounts folders of this machine, and another cluster is chosen",
             hint="copy the files into a PersistentVolumeClaim there, and mount it: --volume CLAIM:/PATH",
-            code=Exit.USAGE,
         )
     if dry_run:
         described = _with_folder(described, file, target, pip or [], environment, build=False)
@@ -236,12 +230,10 @@ def _check(job: dict[str, Any], options: Options) -> None:
     if options.adopt is not None:
         check_adoptable(job, options.adopt)
     if options.workflow is not None and not is_path_segment(options.workflow):
-        raise CommandError(f"--workflow {options.workflow}: not the name of a workflow", code=Exit.USAGE)
+        raise UsageError(f"--workflow {options.workflow}: not the name of a workflow")
     there = replicas(in_v1_words(job))
     if options.replica is not None and options.replica.lower() not in there:
-        raise CommandError(
-            f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE
-        )
+        raise UsageError(f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}")
     if options.report is not None:
         check_report(options.report)
 
@@ -254,30 +246,27 @@ def _job(
     description = described.description()
     if description is None:
         if given is None:
-            raise CommandError(
-                "no job given",
-                hint="give a script: mxjob run train.py; or a manifest: mxjob run -f job.yaml",
-                code=Exit.USAGE,
+            raise UsageError(
+                "no job given", hint="give a script: mxjob run train.py; or a manifest: mxjob run -f job.yaml"
             )
         return given, objects
     if given is not None and given.get("apiVersion") != names.API_VERSION:
-        raise CommandError(
+        raise UsageError(
             f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
             f" {given.get('apiVersion')}",
             hint=f"convert it first: mxjob convert -f {file}",
-            code=Exit.USAGE,
         )
     try:
         job = to_manifest(description, given)
     except DescriptionError as error:
-        raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+        raise UsageError("\n".join(each.message for each in error.problems)) from error
     if not job["metadata"].get("name"):
         job["metadata"].setdefault("generateName", f"{job_prefix(described.command or [])}-")
     problems = submission_errors(job)
     if not allow_unknown:
         problems = [*problems, *unknown_fields(job)]
     if problems:
-        raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
+        raise UsageError("\n".join(each.message for each in problems))
     return job, objects
 
 
@@ -286,8 +275,8 @@ def _read_job(file: str, *, allow_unknown: bool) -> tuple[dict[str, Any], list[d
     try:
         position, objects = job_and_objects([each.content for each in documents])
     except ManifestError as error:
-        raise CommandError(f"{documents[0].source}: {error}", code=Exit.USAGE) from error
+        raise UsageError(f"{documents[0].source}: {error}") from error
     job = documents[position]
     if found := mistakes(job, allow_unknown=allow_unknown):
-        raise CommandError("\n".join(found), code=Exit.USAGE)
+        raise UsageError("\n".join(found))
     return without_server_fields(job.content), objects
