@@ -15,9 +15,7 @@ from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded,
 from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, UsageError
 
-FilesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.", show_default=False)
-]
+FilesArgument = Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.")]
 FilesOption = Annotated[
     list[str] | None,
     option("--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable."),

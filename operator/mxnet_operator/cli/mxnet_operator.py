@@ -71,7 +71,6 @@ def run(  # noqa: PLR0917 - options
             metavar="FILE",
             envvar="USE_KUBE_CONFIG",
             help="Kubeconfig. Default: $KUBECONFIG, else ~/.kube/config, else the pod's own service account.",
-            show_default=False,
         ),
     ] = None,
     context: ContextOption = None,
@@ -84,7 +83,6 @@ def run(  # noqa: PLR0917 - options
             envvar=f"{_ENV}NAMESPACES",
             help="Namespace to watch, which needs a Role there and no ClusterRole; repeatable, or several with commas."
             " Default: all namespaces.",
-            show_default=False,
         ),
     ] = None,
     workers: Annotated[int, _option("--workers", min=1, max=256, help="Jobs to reconcile concurrently.")] = 8,
@@ -105,7 +103,6 @@ def run(  # noqa: PLR0917 - options
             metavar="NAME",
             help="schedulerName of gang-scheduled pods whose template has none; for coscheduling and volcano. Default:"
             " the cluster's default scheduler, and for volcano `volcano`.",
-            show_default=False,
         ),
     ] = "",
     job_url_template: Annotated[
@@ -115,7 +112,6 @@ def run(  # noqa: PLR0917 - options
             metavar="URL",
             help="Address of a job's page in a dashboard of yours, with {namespace}, {name} and {uid}: it becomes the"
             " status.url of every MXJob, and the link of its Airflow task. http or https.",
-            show_default=False,
         ),
     ] = "",
     leader_elect: Annotated[
@@ -142,7 +138,6 @@ def run(  # noqa: PLR0917 - options
             metavar="NAME",
             envvar=[f"{_ENV}LEADER_ELECT_RESOURCE_NAMESPACE", "MY_POD_NAMESPACE"],
             help="Namespace of the Lease. Default: the pod's own, or that of the kubeconfig context.",
-            show_default=False,
             panel=_ELECTION,
         ),
     ] = None,
@@ -197,7 +192,6 @@ def run(  # noqa: PLR0917 - options
             metavar="FOLDER",
             help="Folder with tls.crt and tls.key: serve /metrics over TLS, and only to clients whose bearer token may"
             " get /metrics (TokenReview, SubjectAccessReview). Default: plain HTTP, no authentication.",
-            show_default=False,
             panel=_ADDRESSES,
         ),
     ] = None,

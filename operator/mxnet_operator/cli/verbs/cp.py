@@ -71,12 +71,9 @@ async def cp(
             help="File or folder of a replica: by default, on the local cluster, of the one that wrote it, of several "
             "of rank 0; else of worker-0 or tuner-0. A relative path starts in the replica's working directory. "
             "Without a path, on the local cluster: all new files there.",
-            show_default=False,
         ),
     ],
-    destination: Annotated[
-        Path, typer.Argument(metavar="DESTINATION", help="Folder to copy into, or a new name.", show_default=False)
-    ],
+    destination: Annotated[Path, typer.Argument(metavar="DESTINATION", help="Folder to copy into, or a new name.")],
 ) -> Exit:
     """Copy a file or folder that a replica wrote.
 

@@ -61,9 +61,7 @@ async def get(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME", help="Job name; default: all jobs.", autocompletion=complete_job_name, show_default=False
-        ),
+        typer.Argument(metavar="NAME", help="Job name; default: all jobs.", autocompletion=complete_job_name),
     ] = None,
     all_namespaces: Annotated[
         bool, typer.Option("--all-namespaces", "-A", help="List jobs in all namespaces.")

@@ -98,9 +98,7 @@ def remove(name: NameArgument) -> None:
 def build(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]", help="Image name; default: all images.", show_default=False, autocompletion=complete_image
-        ),
+        typer.Argument(metavar="[NAME]", help="Image name; default: all images.", autocompletion=complete_image),
     ] = None,
 ) -> None:
     """Build the environments of images now, instead of when the first pod needs them."""

@@ -35,7 +35,6 @@ class JobOptions:
         typer.Argument(
             metavar="[SCRIPT] [-- ARGUMENTS...]",
             help="Python script and its arguments, or any command, which every replica runs.",
-            show_default=False,
         ),
     ] = None
     name: Annotated[str | None, option(metavar="NAME", help="Job name; default: the manifest's, else generated.")] = (
