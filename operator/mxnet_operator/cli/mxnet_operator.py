@@ -30,8 +30,6 @@ app = App(
 
 
 class LogLevel(StrEnum):
-    """Least severe level that is logged."""
-
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
@@ -39,8 +37,6 @@ class LogLevel(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """Format of the log."""
-
     TEXT = "text"
     JSON = "json"
 

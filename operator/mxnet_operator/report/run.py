@@ -78,8 +78,6 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Program(msgspec.Struct, frozen=True):
-    """What the replicas of a type run."""
-
     type: str
     image: str
     command: str = ""

@@ -37,8 +37,6 @@ class Use:
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What can be deleted."""
-
     jobs: tuple[dict[str, Any], ...]
     """Jobs that have ended."""
     of_jobs: tuple[Path, ...]

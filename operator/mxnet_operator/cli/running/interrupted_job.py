@@ -26,8 +26,6 @@ Ours = Callable[[dict[str, Any]], bool]
 
 
 class OnInterrupt(StrEnum):
-    """Values of `--on-interrupt`: what to do with the job."""
-
     DELETE = "delete"
     STOP = "stop"
     KEEP = "keep"

@@ -82,8 +82,6 @@ DetachOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of `mxjob run` beside the job itself."""
-
     on_interrupt: Annotated[
         OnInterrupt | None,
         _following(

@@ -47,8 +47,6 @@ _WIDEST = {"NAME": "a-name-of-some-length", "STATE": "Terminating", "DURATION": 
 
 
 class Output(StrEnum):
-    """Values of `--output`."""
-
     WIDE = "wide"
     JSON = "json"
     YAML = "yaml"

@@ -28,8 +28,6 @@ _more = functools.partial(option, panel="More about the job")
 
 @dataclass(frozen=True, kw_only=True)
 class JobOptions:
-    """Options that describe a job, as written on the command line."""
-
     command: Annotated[
         list[str] | None,
         typer.Argument(

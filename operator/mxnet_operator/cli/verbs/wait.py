@@ -32,8 +32,6 @@ rejects it · 124 --timeout passed · 130 Ctrl-C
 
 
 class Awaited(StrEnum):
-    """Values of `--for`."""
-
     SUCCEEDED = "Succeeded"
     RUNNING = "Running"
     FINISHED = "finished"
