@@ -81,8 +81,7 @@ def extra_needed(extra: str) -> Iterator[None]:
         if missing == "mxnet_operator":
             raise
         raise CommandError(
-            f"this command needs the Python package {missing}, which is not installed",
-            hint=install_command(extra),
+            f"this command needs the Python package {missing}, which is not installed", hint=install_command(extra)
         ) from error
 
 

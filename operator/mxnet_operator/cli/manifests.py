@@ -17,8 +17,7 @@ from mxnet_operator.cli.errors import CommandError, UsageError
 
 FilesArgument = Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.")]
 FilesOption = Annotated[
-    list[str] | None,
-    option("--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable."),
+    list[str] | None, option("--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable.")
 ]
 _SCRIPTS = (".py", ".sh", ".ipynb")
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")

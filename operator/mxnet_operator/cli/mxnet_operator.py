@@ -205,8 +205,7 @@ def run(  # noqa: PLR0917 - options
         LogLevel, _option("--log-level", help="Least severe level to log.", panel=_LOG)
     ] = LogLevel.INFO,
     log_format: Annotated[
-        LogFormat,
-        _option("--log-format", help="text: lines for people; json: one JSON object per line.", panel=_LOG),
+        LogFormat, _option("--log-format", help="text: lines for people; json: one JSON object per line.", panel=_LOG)
     ] = LogFormat.TEXT,
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C; the log goes to standard error.

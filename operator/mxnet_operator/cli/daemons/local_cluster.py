@@ -25,13 +25,7 @@ from mxnet_operator.kube.lease import LEASE_NAME, LeaderElector, LeaseTimes
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
-from mxnet_operator.local.home import (
-    ClusterState,
-    full_disk,
-    installation,
-    make_cluster_folder,
-    running_state,
-)
+from mxnet_operator.local.home import ClusterState, full_disk, installation, make_cluster_folder, running_state
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
@@ -123,10 +117,7 @@ def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
 
 
 def _serve(
-    options: ClusterOptions,
-    policy: Policy,
-    on_step: Callable[[str], None],
-    on_ready: Callable[[ClusterState], None],
+    options: ClusterOptions, policy: Policy, on_step: Callable[[str], None], on_ready: Callable[[ClusterState], None]
 ) -> None:
     make = partial(make_controller, policy=policy, settings=Settings(gang_scheduling="local"))
 

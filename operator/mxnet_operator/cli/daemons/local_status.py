@@ -83,12 +83,7 @@ def not_running(files: ClusterFiles) -> dict[str, Any]:
         last = last_state(files)
         stopping = last is not None and last.stopping and last.pid == pid
         return {"state": "Stopping" if stopping else "Starting", "pid": pid}
-    return {
-        "state": "Stopped",
-        "pid": None,
-        "leftOver": left_over(files.pods),
-        "diskBytes": home_use(files),
-    }
+    return {"state": "Stopped", "pid": None, "leftOver": left_over(files.pods), "diskBytes": home_use(files)}
 
 
 def not_running_lines(found: dict[str, Any], start: str) -> Iterator[str]:

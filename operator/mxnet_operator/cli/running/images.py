@@ -79,16 +79,14 @@ class EnvironmentOptions:
     as_of: Annotated[
         str | None,
         option(
-            metavar="DAY",
-            help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then.",
+            metavar="DAY", help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then."
         ),
     ] = None
     python: Annotated[str | None, option(metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's.")] = (
         None
     )
     mxnet: Annotated[
-        str | None,
-        option(metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1."),
+        str | None, option(metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1.")
     ] = None
 
     def given(self) -> str:

@@ -22,10 +22,7 @@ _MODULES: Final = "/modules"
 ON_CPU: Final = ("--env", "MXJOB_GPU=cpu")
 _MXNET_PIN: Final = re.compile(r"\s*mxnet[\w-]*\s*==")
 _NUMPY_PIN: Final = re.compile(r"\s*numpy\s*==\s*(\d+\.\d+)")
-_SINCE: Final = {
-    **dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21)),
-    "cv2": date(2018, 5, 15),
-}
+_SINCE: Final = {**dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21)), "cv2": date(2018, 5, 15)}
 """Modules, and a day on which the index has them: scripts had a nightly MXNet; wheels of OpenCV were deleted."""
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""

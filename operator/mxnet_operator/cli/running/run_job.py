@@ -25,13 +25,7 @@ from mxnet_operator.cli.running.cluster_files import bring_home_from_claim
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, finish_interrupted, part_as_step
-from mxnet_operator.cli.running.local_files import (
-    bring_home,
-    claim_folder,
-    is_local,
-    local_job_files,
-    written,
-)
+from mxnet_operator.cli.running.local_files import bring_home, claim_folder, is_local, local_job_files, written
 from mxnet_operator.cli.running.run_outputs import Record, ReportError, write_report
 from mxnet_operator.cli.server.connection import Client, Target, connect, until_cluster_stops
 from mxnet_operator.client.job_client import JobClient, JobRef
@@ -75,8 +69,7 @@ _FIRST_REQUEST: Final = 5.0
 
 
 DetachOption = Annotated[
-    bool,
-    _following("--detach", "-d", help="Create the job, print how to follow and stop it, and exit."),
+    bool, _following("--detach", "-d", help="Create the job, print how to follow and stop it, and exit.")
 ]
 
 
@@ -91,8 +84,7 @@ class Options:
     detach: DetachOption = False
     logs: Annotated[bool, _following(help="Show the log of a replica on stdout.", show_default=True)] = True
     replica: Annotated[
-        str | None,
-        _following(metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0."),
+        str | None, _following(metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0.")
     ] = None
     report: Annotated[Path | None, option(metavar="FILE", help="Write an HTML report when the job has ended.")] = None
     output: Annotated[
@@ -105,8 +97,7 @@ class Options:
         ),
     ] = None
     timeout: Annotated[
-        float | None,
-        _following(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."),
+        float | None, _following(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.")
     ] = None
     adopt: Annotated[
         str | None,

@@ -69,13 +69,7 @@ class Record:
         job = self.job or {}
         result = (job.get("status") or {}).get("result") or ""
         files = ", ".join(map(str, kept_volumes(job)))
-        texts = {
-            "job": self.name,
-            "state": job_state(job),
-            "message": self.message,
-            "result": result,
-            "files": files,
-        }
+        texts = {"job": self.name, "state": job_state(job), "message": self.message, "result": result, "files": files}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():

@@ -48,8 +48,7 @@ def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
 
 
 ContextOption = Annotated[
-    str | None,
-    option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", panel=_PANEL),
+    str | None, option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", panel=_PANEL)
 ]
 JobNameArgument = Annotated[
     str,
@@ -79,8 +78,7 @@ class Target:
     ] = None
     context: ContextOption = None
     namespace: Annotated[
-        str | None,
-        option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL),
+        str | None, option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL)
     ] = None
 
 

@@ -65,8 +65,7 @@ async def get(
         bool, typer.Option("--all-namespaces", "-A", help="List jobs in all namespaces.")
     ] = False,
     selector: Annotated[
-        str | None,
-        option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a."),
+        str | None, option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a.")
     ] = None,
     output: Annotated[Output | None, typer.Option("--output", "-o", help="Output format; default: a table.")] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Then print a line per change, until Ctrl-C.")] = False,
@@ -127,12 +126,7 @@ def _show_table(
 
 
 async def _watch(  # noqa: PLR0917
-    client: Client,
-    kind: Kind,
-    namespace: str | None,
-    chosen: dict[str, str],
-    shown: dict[str, str],
-    columns: Columns,
+    client: Client, kind: Kind, namespace: str | None, chosen: dict[str, str], shown: dict[str, str], columns: Columns
 ) -> None:
     """Write a line for each change of a job of this kind; `shown` has the version of each uid that was written."""
     header = {"apiVersion": kind.api_version, "kind": kind.kind}

@@ -11,18 +11,13 @@ from mxnet_operator.cli.app import App
 from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.errors import CommandError, UsageError
 from mxnet_operator.cli.output.terminal import say, write_line
-from mxnet_operator.cli.running.images import (
-    EnvironmentOptions,
-    build_image,
-    complete_image,
-    image_store,
-)
+from mxnet_operator.cli.running.images import EnvironmentOptions, build_image, complete_image, image_store
 
 app = App(
     help="""Manage images of the local cluster: folders of files, and virtual environments built by uv.
 
     A pod whose image is neither built in nor added here stays in ErrImagePull. A pod whose image can't be built fails.
-    """,
+    """
 )
 
 NameArgument = Annotated[

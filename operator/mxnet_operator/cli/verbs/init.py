@@ -13,12 +13,7 @@ from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile, write_new
-from mxnet_operator.cli.running.images import (
-    EnvironmentOptions,
-    complete_image,
-    image_name,
-    image_store,
-)
+from mxnet_operator.cli.running.images import EnvironmentOptions, complete_image, image_name, image_store
 from mxnet_operator.cli.running.script import Script, job_prefix
 from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
 

@@ -48,8 +48,7 @@ class JobOptions:
     ] = None
     workers: Annotated[int | None, option(help="Number of Workers; default: 1.")] = None
     servers: Annotated[
-        int | None,
-        _more(help="Number of parameter Servers; default: as many as Workers, none for a single one."),
+        int | None, _more(help="Number of parameter Servers; default: as many as Workers, none for a single one.")
     ] = None
     gpus_per_worker: Annotated[int | None, option(help="GPUs of each Worker.")] = None
     gpu_resource: Annotated[
@@ -90,8 +89,7 @@ class JobOptions:
         ),
     ] = None
     node_selector: Annotated[
-        list[str] | None,
-        _more(metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
+        list[str] | None, _more(metavar="LABEL=VALUE", help="Label that nodes must have; repeatable.")
     ] = None
     image_pull_secrets: Annotated[
         list[str] | None,
@@ -116,11 +114,7 @@ class JobOptions:
         ),
     ] = None
     checkpoint: Annotated[
-        str | None,
-        _more(
-            metavar="PATTERN",
-            help="--resume from these files, such as 'models/net-{epoch}.params'.",
-        ),
+        str | None, _more(metavar="PATTERN", help="--resume from these files, such as 'models/net-{epoch}.params'.")
     ] = None
     resume_args: Annotated[
         str | None,

@@ -33,7 +33,7 @@ app = App(
     help="""Run a cluster on this machine: API server, controller, and pods as processes. No Kubernetes, no root.
 
     Its state is under $MXJOB_HOME, by default your user data folder.
-    """,
+    """
 )
 app.add_typer(images.app, name="image")
 
@@ -41,10 +41,7 @@ app.add_typer(images.app, name="image")
 @app.command()
 def up(  # noqa: PLR0917 - options
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background; return when ready.")] = False,
-    cpus: Annotated[
-        float | None,
-        option(min=0.1, help="CPUs that pods may request; default: this machine's."),
-    ] = None,
+    cpus: Annotated[float | None, option(min=0.1, help="CPUs that pods may request; default: this machine's.")] = None,
     gpus: Annotated[
         int | None,
         option(
@@ -84,9 +81,7 @@ def up(  # noqa: PLR0917 - options
     restart_backoff: Annotated[
         float,
         typer.Option(
-            min=0.0,
-            max=600.0,
-            help="Seconds before the first restart of a job; doubles with each further one.",
+            min=0.0, max=600.0, help="Seconds before the first restart of a job; doubles with each further one."
         ),
     ] = RESTART_BACKOFF,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -101,12 +96,7 @@ def up(  # noqa: PLR0917 - options
         from mxnet_operator.plan import Policy  # noqa: PLC0415
 
     options = ClusterOptions(
-        cpus,
-        gpus,
-        legacy,
-        gpu_share,
-        tuple(map(_resource, resource or ())),
-        tuple(map(_label, node_label or ())),
+        cpus, gpus, legacy, gpu_share, tuple(map(_resource, resource or ())), tuple(map(_label, node_label or ()))
     )
     policy = Policy(first_backoff=timedelta(seconds=restart_backoff))
     if announce is not None:
@@ -149,9 +139,7 @@ def down() -> None:
 
 
 @app.command()
-def status(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show whether the cluster is running, its address, capacity, jobs and usage. Exits with 3 if it is not running."""
     with usable_files() as files:
         from mxnet_operator.cli.daemons import local_status  # noqa: PLC0415
@@ -177,9 +165,7 @@ def status(
 
 
 @app.command()
-def prune(
-    force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask before deleting.")] = False,
-) -> None:
+def prune(force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask before deleting.")] = False) -> None:
     """Delete what no unfinished job needs: ended jobs with their logs and files, copies of folders, environments.
 
     Folders of PersistentVolumeClaims, added images and uv's cache stay.

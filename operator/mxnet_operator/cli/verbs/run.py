@@ -67,15 +67,13 @@ EXAMPLES = """
 def run(
     *,
     file: Annotated[
-        str | None,
-        option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin."),
+        str | None, option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin.")
     ] = None,
     described: JobOptions,
     pip: Annotated[
         list[str] | None,
         option(
-            metavar="PACKAGE",
-            help="Package to add to the image of the script's folder, such as pandas; repeatable.",
+            metavar="PACKAGE", help="Package to add to the image of the script's folder, such as pandas; repeatable."
         ),
     ] = None,
     environment: EnvironmentOptions,

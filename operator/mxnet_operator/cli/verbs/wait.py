@@ -52,8 +52,7 @@ async def wait(
         ),
     ] = Awaited.SUCCEEDED,
     timeout: Annotated[  # noqa: ASYNC109 - the command's option
-        float | None,
-        option(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."),
+        float | None, option(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.")
     ] = None,
 ) -> Exit:
     """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
