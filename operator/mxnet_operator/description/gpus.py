@@ -15,12 +15,9 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class GPUs:
-    """Number of GPUs of each replica of a role.
+    """Number of GPUs of each replica of a role, and the field of the description that has it.
 
-    Args:
-        field: Path of the field of the description that has the number.
-        resource: Name of their resource.
-        count: How many; 0 takes away what a manifest asks for.
+    0 takes away what a manifest asks for.
     """
 
     field: str
@@ -31,9 +28,7 @@ class GPUs:
 def common_gpus(given: Object, own: Object) -> GPUs | None:
     """Return the GPUs that a description gives each Worker; None where it doesn't, or their role has a number.
 
-    Args:
-        given: Fields of the description.
-        own: Fields of the role, which may name the resource.
+    The fields of the role, `own`, may name the resource.
 
     Raises:
         DescriptionError: the description's resources can't have them.

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,26 +58,22 @@ async def why_unwanted(client: Client, job: dict[str, Any], name: str, environme
     why = why_over(workflow, job)
     if why or workflow is None or not is_stopped(workflow):
         return why
-    pod = await _own_pod(client, namespace, environment) or {"metadata": {}}
+    pod = await own_pod(client, namespace, environment) or {"metadata": {}}
     return "" if _ON_EXIT_LABEL in (pod["metadata"].get("labels") or {}) else "is being shut down (Stop)"
 
 
-async def step_time_is_over(client: Client, namespace: str, environment: Mapping[str, str]) -> bool:
-    """Whether the deadline has passed that the workflow, or the step's `timeout`, sets for this process's pod.
+async def own_pod(client: Client, namespace: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """Read the pod of the step that this process is; None where that isn't known.
 
     Raises:
         ApiError, ApiUnavailable: the request fails.
     """
-    return time_is_over(environment, await _own_pod(client, namespace, environment), datetime.now(UTC))
-
-
-async def _own_pod(client: Client, namespace: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
     name = environment.get(_POD_NAME)
     return await client.find(PODS.path(namespace, name)) if name else None
 
 
 def time_is_over(environment: Mapping[str, str], pod: dict[str, Any] | None, now: datetime) -> bool:
-    """Whether the deadline in a container's environment, or of its pod where it is known, has passed."""
+    """Whether the deadline has passed that the workflow, or the step's `timeout`, sets for a step's pod."""
     now += _EARLY
     deadline = moment(environment.get(_DEADLINE))
     if deadline is not None and deadline.year > 1 and now >= deadline:

@@ -3,13 +3,14 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.interrupts import can_ask, typed_line
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.argo_workflow import step_time_is_over, why_unwanted
+from mxnet_operator.cli.running.argo_workflow import own_pod, time_is_over, why_unwanted
 from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.job_actions import request_stop, until_stopped
@@ -90,12 +91,12 @@ async def part_as_step(client: Client, record: Record, workflow: str, code: Exit
         record.message = "interrupted before the job was created"
         say(record.message)
         return code
-    why = ""
+    why, namespace = "", job["metadata"]["namespace"]
     try:
         async with asyncio.timeout(_GRACE):
             if over := await why_unwanted(client, job, workflow, os.environ):
                 why = f"workflow {workflow} {over}"
-            elif await step_time_is_over(client, job["metadata"]["namespace"], os.environ):
+            elif time_is_over(os.environ, await own_pod(client, namespace, os.environ), datetime.now(UTC)):
                 why, code = "the step's deadline has passed", Exit.TIMEOUT
             ended = await _delete(client, job, ours) if why else Ending(done=False)
     except TimeoutError:
