@@ -41,16 +41,8 @@ class Record:
     def seen(self, job: dict[str, Any]) -> None:
         self.job, self.name = job, job["metadata"]["name"]
 
-    def begin(self) -> None:
-        """Write the files before the job is created, so that they exist however the run ends.
-
-        Raises:
-            CommandError: they can't be written (exit code 2).
-        """
-        self._write(Exit.USAGE)
-
     def write(self, code: Exit) -> None:
-        """Write the outcome; a message file that can't be written is only reported.
+        """Write the files as far as the run is; a message file that can't be written is only reported.
 
         Raises:
             CommandError: the files of the folder can't be written, for which `code` is the exit code.
@@ -61,15 +53,16 @@ class Record:
                 self.message_file.write_text(text, encoding="utf-8", errors="replace")
             except OSError as error:
                 say(f"--message-file: {self.message_file}: {error.strerror or error}")
-        self._write(code)
-
-    def _write(self, code: Exit) -> None:
         if self.folder is None:
             return
         job = self.job or {}
-        result = (job.get("status") or {}).get("result") or ""
-        files = ", ".join(map(str, kept_volumes(job)))
-        texts = {"job": self.name, "state": job_state(job), "message": self.message, "result": result, "files": files}
+        texts = {
+            "job": self.name,
+            "state": job_state(job),
+            "message": self.message,
+            "result": (job.get("status") or {}).get("result") or "",
+            "files": ", ".join(map(str, kept_volumes(job))),
+        }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():

@@ -6,10 +6,9 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mxnet_operator.cli.running.removals import ASYNC, PYTHON_2, Removal, removal_of
 from mxnet_operator.local.projects import IN_THE_IMAGE, PROJECTS
@@ -62,17 +61,15 @@ _SYNTAX: Final = (
 """What the compiler says of text that an older Python takes, and what its line then has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Line of a script that fails in the Python and the packages of today: `train.py, line 3: print loss`."""
+class Failure(NamedTuple):
+    """Line of a script that fails in the Python and the packages of today, as `train.py, line 3: print loss`."""
 
     removal: Removal
     why: str
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Module:
+class _Module(NamedTuple):
     path: Path
     lines: tuple[str, ...]
     tree: ast.Module | None

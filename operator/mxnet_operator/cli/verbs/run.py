@@ -138,7 +138,7 @@ def run(
         check_output(options.output)
     go_on_unread()  # a job is more than its log
     record = Record(folder=options.output_dir, message_file=options.message_file)
-    record.begin()
+    record.write(Exit.USAGE)  # the files exist however the run ends
     with _recorded(record, Exit.FAILED if options.adopt is None else Exit.TRY_AGAIN):
         is_script = file is None and described.image is None and described.command
         script = Script.of(described.command or ()) if is_script else None
