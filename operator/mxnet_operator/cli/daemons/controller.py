@@ -12,7 +12,7 @@ from typing import Any
 
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.interrupts import beside, first_signal
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.endpoints import Address, Handler, guarded, health_pages, metrics_pages, served
@@ -130,15 +130,11 @@ async def run(options: Options) -> None:
             await _serve(servers, "metrics", "--metrics-bind-address", options.metrics, pages, tls=tls)
             pages = health_pages(Health(controller, client))
             await _serve(servers, "health", "--health-probe-bind-address", options.health, pages)
-            running = asyncio.create_task(controller.run())
-            either: set[asyncio.Future[Any]] = {running, asked_to_stop}
-            try:
+            async with beside(controller.run()) as (running,):
+                either: set[asyncio.Future[Any]] = {running, asked_to_stop}
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 if not asked_to_stop.done():
                     await running  # Raises what it died of.
-            finally:
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
 
 
 def _certificate(folder: Path) -> ServingCertificate:

@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
+from mxnet_operator.cli.interrupts import beside
 from mxnet_operator.cli.output.progress import Progress
 from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import PODS, collections, pod_selector
@@ -22,24 +22,14 @@ _LOOKS_AT_ALL: Final = 3
 
 def replicas_shown(
     client: Client, job: dict[str, Any], shown: Progress, outage: Outage
-) -> AbstractAsyncContextManager[None]:
+) -> AbstractAsyncContextManager[Any]:
     """Show the job's pods in `shown` for the length of the body, if it draws replicas."""
-    return _beside(_follow(client, job, shown, outage)) if shown.draws_replicas else contextlib.nullcontext()
+    return beside(_follow(client, job, shown, outage)) if shown.draws_replicas else contextlib.nullcontext()
 
 
-def workers_compared(client: Client, job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
+def workers_compared(client: Client, job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[Any]:
     """Show for the length of the body where all workers stand still, and which are slow, each once."""
-    return _beside(_compare(client, job, shown))
-
-
-@contextlib.asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    return beside(_compare(client, job, shown))
 
 
 def rest_of_log(job: dict[str, Any], replica: str) -> str:

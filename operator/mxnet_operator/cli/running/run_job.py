@@ -16,7 +16,7 @@ from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.interrupts import beside, first_signal
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
@@ -215,16 +215,13 @@ async def _follow_begun(
 
 async def _follow_while_cluster_runs(client: Client, options: Options, record: Record) -> Exit:
     """Follow the job; end at once where it is the local cluster's, and that is stopped."""
-    following = asyncio.create_task(_follow(client, options, record))
-    stopped = asyncio.create_task(until_cluster_stops(client.server))
-    try:
+    async with (
+        beside(until_cluster_stops(client.server)) as (stopped,),
+        beside(_follow(client, options, record)) as (following,),
+    ):
         await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
             return await following
-    finally:
-        following.cancel()
-        stopped.cancel()
-        await asyncio.gather(following, stopped, return_exceptions=True)
     record.message = f"the local cluster was stopped, and job {record.name} with it"
     say(f"{record.message}; its files stay for a week: mxjob cp {record.name}:PATH .", style="red")
     return Exit.FAILED if options.adopt is None else Exit.DELETED
