@@ -3,9 +3,9 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 import yaml
@@ -42,18 +42,30 @@ class Document:
 
     def line(self, path: str = "") -> int:
         """Return the line (from 1) of the field at `path`, or of its nearest ancestor that exists."""
-        return line_of(self.node, [key or index for index, key in _STEP.findall(path)]) + 1
+        steps = tuple(key or index for index, key in _STEP.findall(path))
+        lines = {each.path: each.line for each in entries(self.node)}
+        nearest = (lines[steps[:end]] for end in range(len(steps), 0, -1) if steps[:end] in lines)
+        return next(nearest, self.node.start_mark.line) + 1
 
 
-def line_of(node: yaml.Node, path: Iterable[str]) -> int:
-    """Return the line (from 0) of the field at a path of keys and positions, or of its nearest ancestor."""
-    line = node.start_mark.line
-    for step in path:
-        found = _child(node, step)
-        if found is None:
-            break
-        line, node = found
-    return line
+class Entry(NamedTuple):
+    """Field or item of a document: where it begins, and its value."""
+
+    path: tuple[str, ...]
+    line: int
+    value: yaml.Node
+
+
+def entries(node: yaml.Node, path: tuple[str, ...] = ()) -> Iterator[Entry]:
+    """Yield every field and item below a node, with its line (from 0)."""
+    children: list[tuple[str, yaml.Node, yaml.Node]] = []
+    if isinstance(node, yaml.MappingNode):
+        children = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        children = [(str(position), item, item) for position, item in enumerate(node.value)]
+    for step, begin, value in children:
+        yield Entry((*path, step), begin.start_mark.line, value)
+        yield from entries(value, (*path, step))
 
 
 def sources_given(files: list[str] | None, more_files: list[str] | None, example: str) -> list[str]:
@@ -140,14 +152,3 @@ def read_text(source: str) -> str:
 def _unreadable(name: str, error: ManifestError) -> CommandError:
     place = f":{error.line}:{error.column}" if error.line else ""
     return UsageError(f"{name}{place}: {error.problem}")
-
-
-def _child(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == step:
-                return key.start_mark.line, value
-    if isinstance(node, yaml.SequenceNode) and step.isdigit() and int(step) < len(node.value):
-        item = node.value[int(step)]
-        return item.start_mark.line, item
-    return None
