@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
@@ -91,9 +90,7 @@ class JobFeed:
         self._tasks = [asyncio.create_task(each) for each in work]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

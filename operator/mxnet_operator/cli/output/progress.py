@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Final, Self
 
 from rich.console import Console, Group
@@ -164,9 +163,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.training.position is not None and not self._show_log:
             self._note_epoch(self.training.position)
 
@@ -228,9 +225,7 @@ class LiveProgress(Progress):
         self._live.start(refresh=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def _view(self) -> Group:

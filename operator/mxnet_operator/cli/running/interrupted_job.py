@@ -51,27 +51,22 @@ async def finish_interrupted(client: Client, record: Record, how: OnInterrupt, w
     """Delete, stop or keep the job of an interrupted command; a job that is no longer `ours` is kept."""
     job = record.job
     if job is None:
-        record.message = f"{why} before the job was created"
-        say(record.message)
+        record.say(f"{why} before the job was created")
         return
     name, namespace = (job["metadata"][key] for key in ("name", "namespace"))
     if how is OnInterrupt.KEEP:
-        record.message = f"{why}: job {name} keeps running; follow it with: mxjob logs -f {name} -n {namespace}"
-        say(record.message)
+        record.say(f"{why}: job {name} keeps running; follow it with: mxjob logs -f {name} -n {namespace}")
         return
     if how is OnInterrupt.STOP:
-        record.message = f"{why}: stopping job {name}"
-        say(record.message)
+        record.say(f"{why}: stopping job {name}")
         await request_stop(client, job)
         state = await until_stopped(client, job, lambda _: None)
         say(f"job {name} has ended: {state}; its logs and files stay until: mxjob delete {name} -n {namespace}")
         return
-    record.message = f"{why}: deleting job {name}"
-    say(record.message)
+    record.say(f"{why}: deleting job {name}")
     ended = await _delete(client, job, ours)
     if ended.why:
-        record.message = f"{why}: job {name} was not deleted: {ended.why}"
-        say(record.message)
+        record.say(f"{why}: job {name} was not deleted: {ended.why}")
         return
     if ended.done:
         say("waiting until it is gone; Ctrl-C exits now")
@@ -88,8 +83,7 @@ async def part_as_step(client: Client, record: Record, workflow: str, code: Exit
     """
     job = record.job
     if job is None:
-        record.message = "interrupted before the job was created"
-        say(record.message)
+        record.say("interrupted before the job was created")
         return code
     why, namespace = "", job["metadata"]["namespace"]
     try:

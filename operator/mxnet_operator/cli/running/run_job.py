@@ -259,8 +259,7 @@ async def _follow(client: Client, options: Options, record: Record) -> Exit:
                     shown.note(rest_of_log(job, replica))
             record.seen(await with_whole_result(client, record.job or {}, outage=outage))
         except DeletedError:
-            record.message = gone_text(job, outage, f"job {name} was deleted by somebody else before it finished")
-            say(record.message)
+            record.say(gone_text(job, outage, f"job {name} was deleted by somebody else before it finished"))
             return Exit.FAILED if options.adopt is None else Exit.DELETED
         finally:
             with contextlib.suppress(Exception):

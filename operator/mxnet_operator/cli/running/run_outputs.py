@@ -41,6 +41,11 @@ class Record:
     def seen(self, job: dict[str, Any]) -> None:
         self.job, self.name = job, job["metadata"]["name"]
 
+    def say(self, message: str) -> None:
+        """Show a message, and keep it as the run's."""
+        self.message = message
+        say(message)
+
     def write(self, code: Exit) -> None:
         """Write the files as far as the run is; a message file that can't be written is only reported.
 
