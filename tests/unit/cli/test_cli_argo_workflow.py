@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mxnet_operator.cli.running.argo_workflow import ProgressFile, time_is_over, why_unwanted
+from mxnet_operator.cli.output.progress import ProgressFile
+from mxnet_operator.cli.running.interrupted_job import time_is_over, why_unwanted
 from mxnet_operator.readers.argo_workflow import why_over
 from mxnet_operator.readers.training_log import TrainingLog
 

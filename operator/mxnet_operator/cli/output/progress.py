@@ -1,10 +1,12 @@
 """Progress of a job and its replicas: redrawn lines on a terminal, one line per change in a pipe."""
 
+import contextlib
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, Self
 
 from rich.console import Console, Group
@@ -34,6 +36,7 @@ _SAME_END: Final = "this attempt ended like the one before; to give up sooner ne
 _REDRAW = 0.2
 """Seconds between two redraws of the replicas' lines."""
 _NO_POD = "no pod"
+_PROGRESS_FILE: Final = "ARGO_PROGRESS_FILE"
 
 _NAME_AND_STATE = 24
 """Width in characters of the job's name and state at the start of the progress line."""
@@ -302,3 +305,25 @@ def _by_type(wanted: list[str], states: list[ReplicaState], now: datetime | None
 
 def _line(name: str, width: int) -> Text:
     return Text(f"  {name:<{width}}  ", overflow="ellipsis", no_wrap=True)
+
+
+class ProgressFile:
+    """File from which Argo's executor reads a step's progress: the epochs that have ended, of all, as `3/20`.
+
+    Argo names it in the container's `environment`; without a name, nothing is written.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._path = environment.get(_PROGRESS_FILE)
+        self._written = ""
+
+    def update(self, training: TrainingLog) -> None:
+        """Write the progress if it has changed and the number of epochs is known; Argo does without it."""
+        ended, epochs = training.epochs_ended(), training.epochs_wanted
+        if not self._path or ended is None or not epochs:
+            return
+        text = f"{max(0, min(ended, epochs))}/{epochs}"
+        if text != self._written:
+            self._written = text
+            with contextlib.suppress(OSError):
+                Path(self._path).write_text(f"{text}\n", encoding="utf-8")

@@ -17,10 +17,9 @@ from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import beside, first_signal
-from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.output.progress import Progress, ProgressFile, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
-from mxnet_operator.cli.running.argo_workflow import ProgressFile
 from mxnet_operator.cli.running.cluster_files import bring_home_from_claim
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
