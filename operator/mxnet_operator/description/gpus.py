@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.strategic_merge import strategic_merge
@@ -11,6 +11,8 @@ from mxnet_operator.description.checks import DescriptionError
 from mxnet_operator.description.pods import Placeholder
 
 Object = dict[str, Any]
+
+_AMOUNTS: Final = ("limits", "requests")
 
 
 @dataclass(frozen=True)
@@ -63,26 +65,16 @@ def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
     """
     if gpus is None:
         return replica_spec
-    resources = _resources_of(replica_spec)
-    if isinstance(resources, Placeholder):
+    resources: Any = _resources_of(replica_spec)
+    amounts = {field: resources.get(field) for field in _AMOUNTS} if isinstance(resources, Mapping) else {}
+    if any(isinstance(each, Placeholder) for each in (resources, *amounts.values())):
         raise _later(gpus)
-    if not isinstance(resources, Mapping | None):
+    if not all(isinstance(each, Mapping | None) for each in (resources, *amounts.values())):
         return replica_spec  # validation says what is wrong
-    amounts = _amounts(resources or {}, gpus)
-    if amounts is None:
-        return replica_spec
-    taken = {field: {gpus.resource: None} for field, each in amounts.items() if gpus.resource in each}
+    taken = {field: {gpus.resource: None} for field, each in amounts.items() if gpus.resource in (each or ())}
     patch = taken if gpus.count == 0 else {**taken, "limits": {gpus.resource: gpus.count}}
     container = {"name": names.CONTAINER, "resources": patch}
     return strategic_merge(replica_spec, {"template": {"spec": {"containers": [container]}}}) if patch else replica_spec
-
-
-def _amounts(resources: Mapping[str, Any], gpus: GPUs) -> dict[str, Mapping[str, Any]] | None:
-    """Return a container's limits and requests; None where one is malformed, of which validation says what is wrong."""
-    amounts = {field: resources.get(field) or {} for field in ("limits", "requests")}
-    if any(isinstance(each, Placeholder) for each in amounts.values()):
-        raise _later(gpus)
-    return amounts if all(isinstance(each, Mapping) for each in amounts.values()) else None
 
 
 def _resource(given: Object, own: Object) -> str:
@@ -91,16 +83,12 @@ def _resource(given: Object, own: Object) -> str:
 
 def _check(gpus: GPUs, asked: Any, path: str) -> None:
     """Reject another number of GPUs among the resources that stand beside the number."""
-    for field in ("limits", "requests"):
+    for field in _AMOUNTS:
         amounts = asked.get(field) if isinstance(asked, Mapping) else None
         amount = amounts.get(gpus.resource) if isinstance(amounts, Mapping) else None
         if amount is not None and amount not in (gpus.count, str(gpus.count)):
-            raise _contradiction(gpus, f"{path}.{field}", amount)
-
-
-def _contradiction(gpus: GPUs, path: str, amount: Any) -> DescriptionError:
-    detail = f"is {gpus.count}, but {path}[{gpus.resource}] is {amount!r}: give one of them"
-    return DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
+            detail = f"is {gpus.count}, but {path}.{field}[{gpus.resource}] is {amount!r}: give one of them"
+            raise DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
 
 
 def _later(gpus: GPUs) -> DescriptionError:

@@ -105,7 +105,11 @@ class Script:
         """The script, if Python runs it; of `python -m`, the module's file in the folder."""
         if not self.command[0].startswith("python"):
             return None
-        return self.file if self.file is not None else self._module
+        if self.file is not None or self.command[1:2] != ("-m",) or len(self.command) < _MODULE:
+            return self.file
+        path = self.folder.joinpath(*self.command[2].split("."))
+        found = (path.with_name(f"{path.name}.py"), path / "__main__.py")
+        return next((each for each in found if each.is_file()), None)
 
     @cached_property
     def text(self) -> ScriptText:
@@ -117,15 +121,6 @@ class Script:
         """Where the modules lie that the script imports: its own folder, and the one that is copied."""
         own = (self.folder,) if self.file is None else (self.file.parent, self.folder)
         return [*dict.fromkeys((*own, *self.modules))]
-
-    @property
-    def _module(self) -> Path | None:
-        if self.command[1:2] != ("-m",) or len(self.command) < _MODULE:
-            return None
-        path = self.folder.joinpath(*self.command[2].split("."))
-        return next(
-            (each for each in (path.with_name(f"{path.name}.py"), path / "__main__.py") if each.is_file()), None
-        )
 
     @property
     def warnings(self) -> list[str]:
