@@ -64,6 +64,5 @@ class MXJobDescription(PodDescription):
     run_policy: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Reject an invalid description when it is made."""
         if found := problems(plain(given_fields(self))):
             raise DescriptionError(found)

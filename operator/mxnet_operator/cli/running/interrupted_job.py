@@ -146,11 +146,7 @@ async def why_unwanted(client: Client, job: dict[str, Any], name: str, environme
 
 
 async def _own_pod(client: Client, namespace: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """Read the pod of the step that this process is; None where that isn't known.
-
-    Raises:
-        ApiError, ApiUnavailable: the request fails.
-    """
+    """Read the pod of the step that this process is; None where that isn't known."""
     name = environment.get(_POD_NAME)
     return await client.find(PODS.path(namespace, name)) if name else None
 

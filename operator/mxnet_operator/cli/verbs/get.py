@@ -88,9 +88,15 @@ async def get(
             return Exit.OK
         readable = [in_v1_words(job) for job in jobs]
         trainings = await running_trainings(client, readable) if output is Output.WIDE else {}
-        columns = _show_table(readable, namespace, trainings, wide=output is Output.WIDE, watch=watch)
-        if not jobs and namespace and await namespace_missing(client, namespace):
-            say(f"there is no namespace {namespace}; list all jobs: mxjob get -A")
+        heading, rows = table(readable, trainings, wide=output is Output.WIDE, with_namespace=namespace is None)
+        widest = [_WIDEST.get(column, "") for column in heading]
+        columns = Columns(heading, [*rows, widest] if watch else rows)
+        if jobs or watch:
+            columns.write(rows)
+        if not jobs:
+            say("no MXJobs" + (f" in namespace {namespace}" if namespace else ""))
+            if namespace and await namespace_missing(client, namespace):
+                say(f"there is no namespace {namespace}; list all jobs: mxjob get -A")
         if watch:
             kinds = [kind_of_job(job) for job in jobs] if name else ALL
             if name:
@@ -110,19 +116,6 @@ def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
         write_line(json.dumps(data, indent=4, ensure_ascii=False))
     else:
         write_line(dump(data).rstrip("\n"))
-
-
-def _show_table(
-    jobs: list[Job], namespace: str | None, trainings: dict[str, TrainingLog], *, wide: bool, watch: bool
-) -> Columns:
-    heading, rows = table(jobs, trainings, wide=wide, with_namespace=namespace is None)
-    widest = [_WIDEST.get(column, "") for column in heading]
-    columns = Columns(heading, [*rows, widest] if watch else rows)
-    if jobs or watch:
-        columns.write(rows)
-    if not jobs:
-        say("no MXJobs" + (f" in namespace {namespace}" if namespace else ""))
-    return columns
 
 
 async def _watch(  # noqa: PLR0917
