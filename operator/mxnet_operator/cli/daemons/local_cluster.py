@@ -92,19 +92,17 @@ def ensure_running() -> None:
 
 
 def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
+    flags = [
+        ("--cpus", options.cpus),
+        ("--gpus", options.gpus),
+        ("--gpu-share", options.gpu_share),
+        ("--restart-backoff", policy.first_backoff.total_seconds()),
+        *(("--resource", f"{name}={count}") for name, count in options.resources),
+        *(("--node-label", f"{key}={value}") for key, value in options.node_labels),
+    ]
     command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
-    if options.cpus is not None:
-        command += ["--cpus", str(options.cpus)]
-    if options.gpus is not None:
-        command += ["--gpus", str(options.gpus)]
-    if options.legacy:
-        command += ["--legacy"]
-    command += ["--gpu-share", str(options.gpu_share)]
-    for name, count in options.resources:
-        command += ["--resource", f"{name}={count}"]
-    for key, value in options.node_labels:
-        command += ["--node-label", f"{key}={value}"]
-    command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
+    command += [word for flag, value in flags if value is not None for word in (flag, str(value))]
+    command += ["--legacy"] if options.legacy else []
     home = Path()
     try:
         with usable_home() as home, message_console().status("starting the local cluster") as spinner:

@@ -29,7 +29,7 @@ _LIBGFORTRAN: Final = (
 """MXNet 0.12 and 1.0.0 need it, and Debian has a newer one."""
 
 
-def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[str], base: str | None) -> bool:
+def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[str], base: str) -> bool:
     """Write a Dockerfile of a folder unless it has one, and its .dockerignore; returns whether it was written.
 
     Where the MXNet image `base` is one of a day, the lock of its packages is written beside it.
@@ -94,14 +94,13 @@ def _of_today(folder: Path, packages: Sequence[str]) -> list[str]:
     return lines
 
 
-def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[str] | None:
+def _of_a_day(folder: Path, packages: Sequence[str], base: str) -> list[str] | None:
     """Write the lock of a day's image and return the Dockerfile that installs it; None for another base."""
     with image_store() as store:
         from mxnet_operator.local.images import DayImage  # noqa: PLC0415
         from mxnet_operator.local.images.environment import PYTHON_VARIABLES  # noqa: PLC0415
 
-        image = None if base is None else DayImage.parse(base)
-        if base is None or image is None:
+        if (image := DayImage.parse(base)) is None:
             return None
         lock = asyncio.run(store.lock_of(folder, packages, base))
     try:

@@ -41,9 +41,17 @@ def typed_target(context: typer.Context) -> "Target":
 
 def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
     """Return job names for shell completion; none, rather than an error, where the server can't be reached."""
+
+    async def read() -> set[str]:
+        from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
+
+        target = typed_target(context)
+        async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as server:
+            jobs = await stored_jobs(server, target.namespace or server.namespace, {})
+            return {job["metadata"]["name"] for job in jobs}
+
     with contextlib.suppress(Exception):
-        names = asyncio.run(_job_names(typed_target(context)))
-        return [name for name in names if name.startswith(incomplete) and name.isprintable()]
+        return sorted(name for name in asyncio.run(read()) if name.startswith(incomplete) and name.isprintable())
     return []
 
 
@@ -199,12 +207,3 @@ async def connect(
         if error.code == 401:
             hint = "the token is invalid or expired: is this the kubeconfig of a cluster that was restarted since?"
         raise CommandError(f"the API server rejected the request: {error.message}", hint=hint, code=Exit.API) from error
-
-
-async def _job_names(target: Target) -> list[str]:
-    """Read the names of all jobs; TimeoutError where the server takes its time, which a shell can't wait for."""
-    from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
-
-    async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as server:
-        jobs = await stored_jobs(server, target.namespace or server.namespace, {})
-        return sorted({job["metadata"]["name"] for job in jobs})
