@@ -91,7 +91,7 @@ async def cp(
         except (CommandError, KubeError):
             if (left := _left_by_earlier_run(target, wanted)) is None:
                 raise
-            copied = await _copy_here(left[0], wanted, left[1], destination)
+            copied = await asyncio.to_thread(_copy_here, left[0], wanted, left[1], destination)
         else:
             copied = await _copied(client, job, wanted, destination)
     say(f"copied {copied}")
@@ -121,7 +121,7 @@ async def _copied(client: Client, job: dict[str, Any], wanted: _Source, destinat
             else ("pod: it has not started, or its pod and files were deleted")
         )
         raise CommandError(f"{replica} has no {why}")
-    return await _copy_here(replica, wanted, paths, destination)
+    return await asyncio.to_thread(_copy_here, replica, wanted, paths, destination)
 
 
 def _writers(paths: "dict[str, ContainerPaths]", path: str) -> list[str]:
@@ -153,13 +153,29 @@ async def _of_rank_0(client: Client, job: dict[str, Any], wanted: _Source, wrote
     return first
 
 
-async def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:
-    if not wanted.path:
-        return await asyncio.to_thread(_copy_new, replica, paths[replica], destination)
-    real = paths[replica].real(wanted.path)
-    if real is None or not exists(real):
-        raise _no_file(replica, wanted.path, paths)
-    return f"{replica}:{wanted.path} to {await asyncio.to_thread(_copy, real, destination)}"
+def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:
+    """Copy a file, or all new files, of a replica on this machine; return what was copied where."""
+    from mxnet_operator.local.kubelet.pod_files import Written  # noqa: PLC0415 - needs an extra, which is there by now
+
+    own = paths[replica]
+    try:
+        if wanted.path:
+            real = own.real(wanted.path)
+            if real is None or not exists(real):
+                raise _no_file(replica, wanted.path, paths)
+            final = _final(destination, Path(os.path.normpath(real)).name)
+            copy(real, final, follow=True)
+            return f"{replica}:{wanted.path} to {final}"
+        new = Written(replica, Path(own.working_directory), own.new_files())
+        if exists(destination):
+            raise CommandError(f"{destination} exists, and nothing is overwritten", hint="name a new folder")
+        if not new.files:
+            raise CommandError(f"{replica} wrote no files into its working directory")
+        copy_files(new, destination)
+    except OSError as error:
+        what = f"{replica}:{wanted.path}" if wanted.path else "the files"
+        raise CommandError(f"{what} can't be copied to {destination}: {error.strerror or error}") from error
+    return f"{len(new.files)} new files of {replica} to {destination}"
 
 
 def _left_by_earlier_run(target: Target, wanted: _Source) -> "tuple[str, dict[str, ContainerPaths]] | None":
@@ -193,31 +209,6 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
     entries = sorted(folder.iterdir(), key=lambda each: each.lstat().st_mtime, reverse=True) if folder else []
     newest = ", ".join(each.name for each in entries[:_MOST_NAMES])
     return CommandError(f"{replica} has no {path}", hint=f"newest in its working directory: {newest}" if newest else "")
-
-
-def _copy_new(replica: str, paths: "ContainerPaths", destination: Path) -> str:
-    """Copy all new files of a replica into a folder that doesn't exist."""
-    from mxnet_operator.local.kubelet.pod_files import Written  # noqa: PLC0415 - needs an extra, which is there by now
-
-    new = Written(replica, Path(paths.working_directory), paths.new_files())
-    if exists(destination):
-        raise CommandError(f"{destination} exists, and nothing is overwritten", hint="name a new folder")
-    if not new.files:
-        raise CommandError(f"{replica} wrote no files into its working directory")
-    try:
-        copy_files(new, destination)
-    except OSError as error:
-        raise CommandError(f"the files can't be copied to {destination}: {error.strerror or error}") from error
-    return f"{len(new.files)} new files of {replica} to {destination}"
-
-
-def _copy(real: Path, destination: Path) -> Path:
-    final = _final(destination, Path(os.path.normpath(real)).name)
-    try:
-        copy(real, final, follow=True)
-    except OSError as error:
-        raise CommandError(f"{real} can't be copied to {final}: {error.strerror or error}") from error
-    return final
 
 
 def _final(destination: Path, name: str) -> Path:
