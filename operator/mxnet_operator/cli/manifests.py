@@ -141,12 +141,10 @@ def read_text(source: str) -> str:
             return decoded(sys.stdin.buffer.read(MOST_BYTES + 1))
         with open(source, "rb") as file:  # noqa: PTH123 - a Path would lose what the user typed
             return decoded(file.read(MOST_BYTES + 1))
-    except OSError as error:
-        raise UsageError(f"{source}: {error.strerror or error}") from error
-    except ValueError as error:  # a name with a NUL, or no manifest
-        if isinstance(error, ManifestError):
-            raise _unreadable(name_of(source), error) from error
-        raise UsageError(f"{source}: {error}") from error
+    except ManifestError as error:
+        raise _unreadable(name_of(source), error) from error
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        raise UsageError(f"{source}: {getattr(error, 'strerror', '') or error}") from error
 
 
 def _unreadable(name: str, error: ManifestError) -> CommandError:

@@ -122,9 +122,6 @@ class Progress:
     Where the log isn't shown, one line for each epoch of it.
     """
 
-    draws_replicas = False
-    """Whether `pods` has an effect."""
-
     def __init__(self, console: Console, *, show_log: bool) -> None:
         self._console = console
         self._show_log = show_log
@@ -142,9 +139,6 @@ class Progress:
             self._console.print(f"{text} after {elapsed_text(time.monotonic() - self._start)}", markup=False)
         for line in self._waits.new(job):
             self.note(line)
-
-    def pods(self, pods: list[dict[str, Any]]) -> None:
-        """Do nothing: the replica counts are enough for a pipe."""
 
     def log_line(self, line: str) -> None:
         """Write the log line, or the figures of the epoch that it ends."""
@@ -177,8 +171,6 @@ class Progress:
 
 class LiveProgress(Progress):
     """Progress at the foot of a terminal: the job and its replicas; log lines go above, or to a redirected stdout."""
-
-    draws_replicas = True
 
     def __init__(self, console: Console, *, show_log: bool) -> None:
         super().__init__(console, show_log=show_log)

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 from mxnet_operator.cli.interrupts import beside
-from mxnet_operator.cli.output.progress import Progress
+from mxnet_operator.cli.output.progress import LiveProgress, Progress
 from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import PODS, collections, pod_selector
 from mxnet_operator.client.outage import Outage
@@ -23,8 +23,8 @@ _LOOKS_AT_ALL: Final = 3
 def replicas_shown(
     client: Client, job: dict[str, Any], shown: Progress, outage: Outage
 ) -> AbstractAsyncContextManager[Any]:
-    """Show the job's pods in `shown` for the length of the body, if it draws replicas."""
-    return beside(_follow(client, job, shown, outage)) if shown.draws_replicas else contextlib.nullcontext()
+    """Show the job's pods for the length of the body, on a terminal: for a pipe their counts are enough."""
+    return beside(_follow(client, job, shown, outage)) if isinstance(shown, LiveProgress) else contextlib.nullcontext()
 
 
 def workers_compared(client: Client, job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[Any]:
@@ -46,7 +46,7 @@ def gone_text(job: dict[str, Any], outage: Outage, otherwise: str) -> str:
     return f"job {job['metadata']['name']} is gone: the API server came back without it"
 
 
-async def _follow(client: Client, job: dict[str, Any], shown: Progress, outage: Outage) -> None:
+async def _follow(client: Client, job: dict[str, Any], shown: LiveProgress, outage: Outage) -> None:
     path = PODS.path(job["metadata"]["namespace"])
     try:
         async with contextlib.aclosing(collections(client, path, pod_selector(job), outage=outage)) as changes:
