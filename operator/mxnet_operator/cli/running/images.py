@@ -82,9 +82,10 @@ class EnvironmentOptions:
             metavar="DAY", help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then."
         ),
     ] = None
-    python: Annotated[str | None, option(metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's.")] = (
-        None
-    )
+    python: Annotated[
+        str | None,
+        option(metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's."),
+    ] = None
     mxnet: Annotated[
         str | None, option(metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1.")
     ] = None

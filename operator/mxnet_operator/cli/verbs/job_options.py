@@ -35,9 +35,10 @@ class JobOptions:
             help="Python script and its arguments, or any command, which every replica runs.",
         ),
     ] = None
-    name: Annotated[str | None, option(metavar="NAME", help="Job name; default: the manifest's, else generated.")] = (
-        None
-    )
+    name: Annotated[
+        str | None,
+        option(metavar="NAME", help="Job name; default: the manifest's, else generated."),
+    ] = None
     image: Annotated[
         str | None,
         option(
