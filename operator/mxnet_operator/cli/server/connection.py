@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,31 +28,34 @@ else:
 
 REPLY_SECONDS = 30.0
 """Seconds that an answer of the API server may take."""
-COMPLETION_SECONDS = 3.0
+_COMPLETION_SECONDS = 3.0
 """Seconds for which a shell waits for the API server."""
 _LOOK_SECONDS = 0.5
 _PANEL = "Cluster"
 
 
-def typed_target(context: typer.Context) -> "Target":
-    """Return the connection options on a line that is being completed."""
-    return Target(*(context.params.get(name) for name in ("kubeconfig", "context", "namespace")))
+def completed(
+    context: typer.Context, incomplete: str, read: Callable[[Client, str], Awaitable[Iterable[str]]]
+) -> list[str]:
+    """Return what `read` offers a shell from a namespace; nothing, rather than an error, without a server's answer."""
+
+    async def offered() -> Iterable[str]:
+        from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
+
+        target = Target(*(context.params.get(name) for name in ("kubeconfig", "context", "namespace")))
+        async with asyncio.timeout(_COMPLETION_SECONDS), connect(target) as server:
+            return await read(server, target.namespace or server.namespace)
+
+    with contextlib.suppress(Exception):
+        return [each for each in asyncio.run(offered()) if each.startswith(incomplete) and each.isprintable()]
+    return []
 
 
 def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
-    """Return job names for shell completion; none, rather than an error, where the server can't be reached."""
+    async def names(client: Client, namespace: str) -> list[str]:
+        return sorted({job["metadata"]["name"] for job in await stored_jobs(client, namespace, {})})
 
-    async def read() -> set[str]:
-        from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
-
-        target = typed_target(context)
-        async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as server:
-            jobs = await stored_jobs(server, target.namespace or server.namespace, {})
-            return {job["metadata"]["name"] for job in jobs}
-
-    with contextlib.suppress(Exception):
-        return sorted(name for name in asyncio.run(read()) if name.startswith(incomplete) and name.isprintable())
-    return []
+    return completed(context, incomplete, names)
 
 
 ContextOption = Annotated[

@@ -11,14 +11,7 @@ from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.running.follow_replicas import rest_of_log
-from mxnet_operator.cli.server.connection import (
-    COMPLETION_SECONDS,
-    Client,
-    JobNameArgument,
-    Target,
-    connect,
-    typed_target,
-)
+from mxnet_operator.cli.server.connection import Client, JobNameArgument, Target, completed, connect
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.jobs import PODS, DeletedError, pod_name, pods_of, replicas, until_finished
 from mxnet_operator.client.outage import Outage
@@ -40,17 +33,11 @@ EXAMPLES = """
 
 
 def _complete_replica(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the replicas of the named job for shell completion; none, rather than an error."""
-
-    async def offered() -> list[str]:
-        target = typed_target(context)
+    async def offered(client: Client, namespace: str) -> list[str]:
         name = context.params.get("name") or context.args[0]  # click parses no further than an option without a value
-        async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as client:
-            return [*replicas(await get_job(client, target.namespace or client.namespace, name)), ALL]
+        return [*replicas(await get_job(client, namespace, name)), ALL]
 
-    with contextlib.suppress(Exception):
-        return [each for each in asyncio.run(offered()) if each.startswith(incomplete)]
-    return []
+    return completed(context, incomplete, offered)
 
 
 @asks_server
