@@ -23,6 +23,7 @@ from mxnet_operator.local.kubelet.processes import left_over
 
 _SHOWN_FIRST = ("cpu", "memory")
 _SHOWN = 10
+START = "mxjob local up --detach"
 
 
 def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
@@ -86,18 +87,18 @@ def not_running(files: ClusterFiles) -> dict[str, Any]:
     return {"state": "Stopped", "pid": None, "leftOver": left_over(files.pods), "diskBytes": home_use(files)}
 
 
-def not_running_lines(found: dict[str, Any], start: str) -> Iterator[str]:
-    """Yield lines that describe what `not_running` found; `start` is the command that starts a cluster."""
+def not_running_lines(found: dict[str, Any]) -> Iterator[str]:
+    """Yield lines that describe what `not_running` found."""
     if found["state"] != "Stopped":
         yield f"the local cluster is {found['state'].lower()} (pid {found['pid']})"
         return
-    yield f"the local cluster is not running; start it with: {start}"
+    yield f"the local cluster is not running; start it with: {START}"
     if any(found["diskBytes"].values()):
         yield f"disk: {disk_text(found['diskBytes'])}"
     if pids := found["leftOver"]:
         shown = ", ".join(str(pid) for pid in pids[:_SHOWN]) + (", ..." if len(pids) > _SHOWN else "")
         yield f"{len(pids)} processes of its jobs still run (pid {shown}): the cluster and its reaper were killed"
-        yield f"stop them with: {start}"
+        yield f"stop them with: {START}"
 
 
 async def _ask(files: ClusterFiles) -> tuple[dict[str, str], Counter[str]]:

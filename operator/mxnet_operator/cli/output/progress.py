@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, in_order, replica_state
 from mxnet_operator.cli.output.tables import STYLES
-from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
+from mxnet_operator.cli.output.terminal import message_console, write_log
 from mxnet_operator.cli.output.times import since
 from mxnet_operator.client.jobs import pods_of, ready_counts, replicas
 from mxnet_operator.readers.log_figures import SPEED, TIME_COST
@@ -174,7 +175,7 @@ class LiveProgress(Progress):
 
     def __init__(self, console: Console, *, show_log: bool) -> None:
         super().__init__(console, show_log=show_log)
-        self._stdout_is_terminal = stdout_is_terminal()
+        self._stdout_is_terminal = sys.stdout.isatty()
         self._job: dict[str, Any] | None = None
         self._pods: list[dict[str, Any]] | None = None
         self._replicas: list[Text] = []

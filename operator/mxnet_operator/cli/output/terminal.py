@@ -69,12 +69,12 @@ def say(text: str, style: str | None = None) -> None:
 
 def write_line(text: str) -> None:
     """Write a line of data to stdout and flush it."""
-    _write(printable(text) if stdout_is_terminal() else text, "\n")
+    _write(printable(text) if sys.stdout.isatty() else text, "\n")
 
 
 def write_log(piece: str, prefix: str = "", *, raw: bool = False) -> None:
     """Write a log line, newline included, to stdout and flush it; `raw` passes control characters to a terminal."""
-    if raw or not stdout_is_terminal():
+    if raw or not sys.stdout.isatty():
         _write(prefix, piece)
         _Stdout.has_open_line = not piece.endswith("\n")
         return
@@ -94,10 +94,6 @@ def _streams_are_one() -> bool:
         return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
     except (OSError, ValueError):  # a stream that is closed, or has no file
         return False
-
-
-def stdout_is_terminal() -> bool:
-    return sys.stdout.isatty()
 
 
 def open_streams() -> None:

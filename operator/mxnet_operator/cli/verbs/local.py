@@ -23,8 +23,6 @@ from mxnet_operator.cli.verbs import images
 NOT_RUNNING = 3
 """Exit code of `status` where no cluster runs, as of `systemctl status`."""
 
-START = "mxjob local up --detach"
-
 _EXTENDED_RESOURCE = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 """Name of an extended resource: a domain and a name, as kube-apiserver requires."""
 
@@ -151,7 +149,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
         if as_json:
             write_line(json.dumps(idle))
         else:
-            for line in local_status.not_running_lines(idle, START):
+            for line in local_status.not_running_lines(idle):
                 say(line)
         sys.exit(NOT_RUNNING)
     found = local_status.collect(files, state)
@@ -201,5 +199,5 @@ def kubeconfig_path() -> None:
 
         state = running_state(files)
     if state is None:
-        raise CommandError("the local cluster is not running", hint=f"start it with: {START}")
+        raise CommandError("the local cluster is not running", hint="start it with: mxjob local up --detach")
     write_line(str(files.kubeconfig))
