@@ -27,8 +27,6 @@ _REPLICA: Final = re.compile(r"\(([a-z]+-\d+|all)\)", re.IGNORECASE)
 
 
 class Exit(IntEnum):
-    """Exit codes of `mxjob`."""
-
     OK = 0
     FAILED = 1
     """The job failed, or the command did."""
