@@ -321,22 +321,6 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str]]] = {
         {"gpus_per_worker": 2, "container_resources": {"requests": {"nvidia.com/gpu": 1}}},
         "gpus_per_worker: is 2, but container_resources.requests[nvidia.com/gpu] is 1: give one of them",
     ),
-    "GPUs that a role requests beside the workers' number": (
-        {"gpus_per_worker": 1, "workers": Role(container_resources={"requests": {"nvidia.com/gpu": 3}})},
-        "gpus_per_worker: is 1, but workers.container_resources.requests[nvidia.com/gpu] is 3: give one of them",
-    ),
-    "GPUs that a role requests in its template beside the workers' number": (
-        {
-            "gpus_per_worker": 1,
-            "workers": {
-                "template": {
-                    "spec": {"containers": [{"name": "mxnet", "resources": {"requests": {"nvidia.com/gpu": "3"}}}]}
-                }
-            },
-        },
-        "gpus_per_worker: is 1, but workers.template.spec.containers[mxnet].resources.requests[nvidia.com/gpu] is '3':"
-        " give one of them",
-    ),
 }
 """What is given beside COMMON, and the refusal's one sentence."""
 

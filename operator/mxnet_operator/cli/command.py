@@ -1,4 +1,4 @@
-"""Commands whose options are the fields of dataclasses, such as the connection to an API server."""
+"""Options of commands, and commands whose options are the fields of dataclasses."""
 
 import asyncio
 import dataclasses
@@ -6,6 +6,8 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any
+
+import typer
 
 from mxnet_operator.cli.errors import Exit, leave
 from mxnet_operator.cli.interrupts import unless_interrupted
@@ -43,3 +45,8 @@ def asks_server(work: Callable[..., Coroutine[Any, Any, Exit]]) -> Callable[...,
     last = target.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     command.__signature__ = inspect.Signature([*own, last])  # type: ignore[attr-defined]
     return with_options(command)
+
+
+def option(*flags: str, help: str, panel: str | None = None, **more: Any) -> Any:  # noqa: A002 - typer's word
+    """Return an option whose help says what the default is, under a panel; the other arguments are typer's."""
+    return typer.Option(*flags, help=help, rich_help_panel=panel, **{"show_default": False, **more})

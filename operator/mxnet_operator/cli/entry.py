@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import importlib
 import sys
 from typing import Final
 
@@ -11,16 +12,16 @@ _INTERRUPTED: Final = 130
 
 def mxjob() -> None:
     atexit.register(gc.freeze)  # else Python collects garbage before it exits: a fifth of a short command's CPU
-    try:
-        from mxnet_operator.cli.mxjob import main  # noqa: PLC0415
-    except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
-    main()
+    _run("mxjob")
 
 
 def mxnet_operator() -> None:
+    _run("mxnet_operator")
+
+
+def _run(program: str) -> None:
     try:
-        from mxnet_operator.cli.mxnet_operator import main  # noqa: PLC0415
+        module = importlib.import_module(f"mxnet_operator.cli.{program}")
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
-    main()
+    module.main()

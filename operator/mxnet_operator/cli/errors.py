@@ -1,7 +1,11 @@
-"""Failures of a command: one message, a hint at the next step, and an exit code for scripts."""
+"""Failures of a command: one message, a hint at the next step or the command that was meant, and an exit code."""
 
 import contextlib
+import difflib
 import errno
+import itertools
+import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -14,16 +18,15 @@ from rich.text import Text
 from mxnet_operator.api.installation import install_command
 from mxnet_operator.api.printable import printable
 from mxnet_operator.cli.output.terminal import drop_output, message_console, open_streams
-from mxnet_operator.cli.usage_hints import usage_hint
 
 _ClickError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """ClickException, from click or from the copy of click in newer Typer releases."""
 _UNWRITTEN: Final = (errno.ENOSPC, errno.EDQUOT)
+_LIKENESS: Final = 0.8
+_REPLICA: Final = re.compile(r"\(([a-z]+-\d+|all)\)", re.IGNORECASE)
 
 
 class Exit(IntEnum):
-    """Exit codes of `mxjob`."""
-
     OK = 0
     FAILED = 1
     """The job failed, or the command did."""
@@ -48,11 +51,18 @@ class Exit(IntEnum):
 class CommandError(Exception):
     """Error with a message for the user, a hint at the next step, and an exit code."""
 
-    def __init__(self, message: str, *, hint: str = "", code: Exit = Exit.FAILED) -> None:
+    def __init__(self, message: str, hint: str = "", *, code: Exit = Exit.FAILED) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.code = code
+
+
+class UsageError(CommandError):
+    """Error of a wrong option or an invalid manifest."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint, code=Exit.USAGE)
 
 
 @contextlib.contextmanager
@@ -69,8 +79,7 @@ def extra_needed(extra: str) -> Iterator[None]:
         if missing == "mxnet_operator":
             raise
         raise CommandError(
-            f"this command needs the Python package {missing}, which is not installed",
-            hint=install_command(extra),
+            f"this command needs the Python package {missing}, which is not installed", hint=install_command(extra)
         ) from error
 
 
@@ -99,7 +108,8 @@ def _outcome(app: Callable[..., Any], name: str) -> Any:
         raise
     except Exception as error:  # Python's own 1 would say that a job Failed
         if (unwritten := unwritten_output(error, Exit.FAILED)) is None:
-            return _unexpected()
+            sys.stderr.write(printable(traceback.format_exc()))
+            return Exit.INTERNAL
         show_error(unwritten)
         drop_output()
         return unwritten.code
@@ -117,18 +127,12 @@ def _wrong_usage(error: Any) -> Exit:
     context = getattr(error, "ctx", None)
     if type(error).__name__ != "NoArgsIsHelpError":
         usage = f"{context.get_usage()}\ntry: {context.command_path} --help" if context else ""
-        hint = usage_hint(error) or usage
+        hint = _usage_hint(error) or usage
         show_error(CommandError(error.format_message(), hint=hint))
     return Exit.USAGE
 
 
-def _unexpected() -> Exit:
-    sys.stderr.write(printable(traceback.format_exc()))
-    return Exit.INTERNAL
-
-
 def show_error(error: CommandError) -> None:
-    """Write an error and its hint to stderr."""
     console = message_console()
     console.print(Text("error:", style="bold red"), end=" ")
     console.print(Text(printable(error.message)))
@@ -138,3 +142,46 @@ def show_error(error: CommandError) -> None:
 
 def leave(code: Exit) -> None:
     raise typer.Exit(code)
+
+
+def _usage_hint(error: Any) -> str:
+    """Return what was probably meant by a wrong usage, a usage error of click's; empty where that isn't known.
+
+    Options that are named as possible, but are little like the given one, are taken from the error.
+    """
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return ""
+    options = {name: each for each in context.command.params for name in (*each.opts, *each.secondary_opts)}
+    if (given := getattr(error, "option_name", "")) and hasattr(error, "possibilities"):
+        error.possibilities = difflib.get_close_matches(given, error.possibilities or (), cutoff=_LIKENESS)
+        takes_script = any("[-- ARGUMENTS" in (each.metavar or "") for each in context.command.params)
+        return _script_arguments(context, options) if takes_script and not error.possibilities else ""
+    replica = _REPLICA.search(error.format_message()) if "--replica" in options else None
+    if replica is not None:
+        words = [word for word in sys.argv[1:] if word != replica[1]]
+        return f"a replica is an option: {shlex.join(['mxjob', *words, '--replica', replica[1]])}"
+    return ""
+
+
+def _script_arguments(context: Any, options: dict[str, Any]) -> str:
+    """Return the command with all that is no option of ours after a `--`."""
+    path = context.command_path.split()
+    words = iter(sys.argv[len(path) :])
+    own: list[str] = []
+    arguments: list[str] = []
+    has_script = False
+    for word in words:
+        name, is_whole, _ = word.partition("=")
+        if word == "--":
+            arguments += words
+        elif name in options:
+            has_value = not (is_whole or options[name].is_flag)
+            own += [word, *itertools.islice(words, 1)] if has_value else [word]
+        elif not has_script and not arguments and not word.startswith("-"):
+            has_script = True
+            own.append(word)
+        else:
+            arguments.append(word)
+    meant = f": {shlex.join([*path, *own, '--', *arguments])}" if has_script else ""
+    return f"the script's arguments follow --{meant}"

@@ -5,10 +5,12 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Final, TypeVar
 
 from mxnet_operator.cli.errors import Exit
+
+T = TypeVar("T")
 
 CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.TERMINATED}
 
@@ -55,15 +57,25 @@ def _to_innermost(code: Exit) -> None:
     _handlers[-1](code)
 
 
+@contextlib.asynccontextmanager
+async def beside(*work: Coroutine[Any, Any, T]) -> AsyncIterator[list[asyncio.Task[T]]]:
+    """Run coroutines as tasks for the length of the body, and cancel what is left of them."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def unless_interrupted(work: Coroutine[Any, Any, Exit]) -> Exit:
     """Run `work` and return its exit code; the first signal cancels it, and its exit code is returned instead."""
     with first_signal() as interrupted:
-        task = asyncio.create_task(work)
-        await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return await task
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        async with beside(work) as (task,):
+            await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return await task
         return interrupted.result()
 
 

@@ -3,30 +3,27 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 import yaml
 
 from mxnet_operator.api.bundled_objects import is_job
 from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded, read
-from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
+from mxnet_operator.cli.command import option
+from mxnet_operator.cli.errors import CommandError, UsageError
 
-FilesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.", show_default=False)
-]
+FilesArgument = Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.")]
 FilesOption = Annotated[
-    list[str] | None,
-    option("--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable."),
+    list[str] | None, option("--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable.")
 ]
 _SCRIPTS = (".py", ".sh", ".ipynb")
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
-class EmptyListError(CommandError):
+class EmptyListError(UsageError):
     """A manifest is a List without items, as `kubectl get -o yaml` prints it where nothing was found."""
 
 
@@ -45,18 +42,30 @@ class Document:
 
     def line(self, path: str = "") -> int:
         """Return the line (from 1) of the field at `path`, or of its nearest ancestor that exists."""
-        return line_of(self.node, [key or index for index, key in _STEP.findall(path)]) + 1
+        steps = tuple(key or index for index, key in _STEP.findall(path))
+        lines = {each.path: each.line for each in entries(self.node)}
+        nearest = (lines[steps[:end]] for end in range(len(steps), 0, -1) if steps[:end] in lines)
+        return next(nearest, self.node.start_mark.line) + 1
 
 
-def line_of(node: yaml.Node, path: Iterable[str]) -> int:
-    """Return the line (from 0) of the field at a path of keys and positions, or of its nearest ancestor."""
-    line = node.start_mark.line
-    for step in path:
-        found = _child(node, step)
-        if found is None:
-            break
-        line, node = found
-    return line
+class Entry(NamedTuple):
+    """Field or item of a document: where it begins, and its value."""
+
+    path: tuple[str, ...]
+    line: int
+    value: yaml.Node
+
+
+def entries(node: yaml.Node, path: tuple[str, ...] = ()) -> Iterator[Entry]:
+    """Yield every field and item below a node, with its line (from 0)."""
+    children: list[tuple[str, yaml.Node, yaml.Node]] = []
+    if isinstance(node, yaml.MappingNode):
+        children = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        children = [(str(position), item, item) for position, item in enumerate(node.value)]
+    for step, begin, value in children:
+        yield Entry((*path, step), begin.start_mark.line, value)
+        yield from entries(value, (*path, step))
 
 
 def sources_given(files: list[str] | None, more_files: list[str] | None, example: str) -> list[str]:
@@ -67,7 +76,7 @@ def sources_given(files: list[str] | None, more_files: list[str] | None, example
     """
     sources = [*(files or ()), *(more_files or ())]
     if not sources:
-        raise CommandError("no manifest given", hint=example, code=Exit.USAGE)
+        raise UsageError("no manifest given", hint=example)
     return sources
 
 
@@ -80,17 +89,16 @@ def read_documents(source: str) -> list[Document]:
     """
     name = name_of(source)
     if source.endswith(_SCRIPTS):
-        raise CommandError(
+        raise UsageError(
             f"{source}: a script, where an MXJob manifest is expected",
             hint=f"a script needs no -f: mxjob run {shlex.quote(source)}",
-            code=Exit.USAGE,
         )
     text = read_text(source)
     found = documents_in(text, name)
     if not found and any(True for _ in read(text)):
-        raise EmptyListError(f"{name}: empty list; expected an MXJob manifest", code=Exit.USAGE)
+        raise EmptyListError(f"{name}: empty list; expected an MXJob manifest")
     if not found:
-        raise CommandError(f"{name}: empty; expected an MXJob manifest", code=Exit.USAGE)
+        raise UsageError(f"{name}: empty; expected an MXJob manifest")
     return found
 
 
@@ -129,29 +137,16 @@ def read_text(source: str) -> str:
     try:
         if source == "-":
             if sys.stdin is None:
-                raise CommandError("stdin is closed; expected an MXJob manifest", code=Exit.USAGE)
+                raise UsageError("stdin is closed; expected an MXJob manifest")
             return decoded(sys.stdin.buffer.read(MOST_BYTES + 1))
         with open(source, "rb") as file:  # noqa: PTH123 - a Path would lose what the user typed
             return decoded(file.read(MOST_BYTES + 1))
-    except OSError as error:
-        raise CommandError(f"{source}: {error.strerror or error}", code=Exit.USAGE) from error
-    except ValueError as error:  # a name with a NUL, or no manifest
-        if isinstance(error, ManifestError):
-            raise _unreadable(name_of(source), error) from error
-        raise CommandError(f"{source}: {error}", code=Exit.USAGE) from error
+    except ManifestError as error:
+        raise _unreadable(name_of(source), error) from error
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        raise UsageError(f"{source}: {getattr(error, 'strerror', '') or error}") from error
 
 
 def _unreadable(name: str, error: ManifestError) -> CommandError:
     place = f":{error.line}:{error.column}" if error.line else ""
-    return CommandError(f"{name}{place}: {error.problem}", code=Exit.USAGE)
-
-
-def _child(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == step:
-                return key.start_mark.line, value
-    if isinstance(node, yaml.SequenceNode) and step.isdigit() and int(step) < len(node.value):
-        item = node.value[int(step)]
-        return item.start_mark.line, item
-    return None
+    return UsageError(f"{name}{place}: {error.problem}")

@@ -1,12 +1,7 @@
 """`mxjob`: the command line for users. A command is imported when it is called, since all take a third of a second."""
 
-from typing import Annotated
-
-import typer
-
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import run_app
-from mxnet_operator.cli.version import show_version
 
 app = App(
     name="mxjob",
@@ -49,17 +44,10 @@ app.lazy(
 )
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=show_version("mxjob"), is_eager=True, help="Show the version and exit."),
-    ] = False,
-) -> None: ...
+app.with_version("mxjob")
 
 
 def main() -> None:
-    """Run `mxjob`; entry point of the console script."""
     run_app(app, "mxjob")
 
 

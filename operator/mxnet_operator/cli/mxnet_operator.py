@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from mxnet_operator.api.job_url import template_mistake
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
 from mxnet_operator.cli.output.terminal import write_line
 from mxnet_operator.cli.server.connection import ContextOption, Target
-from mxnet_operator.cli.version import show_version
 from mxnet_operator.readers.durations import seconds_of
 
 _ENV: Final = "MXNET_OPERATOR_"
@@ -30,8 +30,6 @@ app = App(
 
 
 class LogLevel(StrEnum):
-    """Least severe level that is logged."""
-
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
@@ -39,8 +37,6 @@ class LogLevel(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """Format of the log."""
-
     TEXT = "text"
     JSON = "json"
 
@@ -59,15 +55,7 @@ def _option(*flags: str, help: str, panel: str | None = None, **more: Any) -> An
     return typer.Option(*flags, help=help, rich_help_panel=panel, **{"envvar": variable} | more)
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=show_version("mxnet-operator"), is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None: ...
+app.with_version("mxnet-operator")
 
 
 @app.command()
@@ -79,7 +67,6 @@ def run(  # noqa: PLR0917 - options
             metavar="FILE",
             envvar="USE_KUBE_CONFIG",
             help="Kubeconfig. Default: $KUBECONFIG, else ~/.kube/config, else the pod's own service account.",
-            show_default=False,
         ),
     ] = None,
     context: ContextOption = None,
@@ -92,7 +79,6 @@ def run(  # noqa: PLR0917 - options
             envvar=f"{_ENV}NAMESPACES",
             help="Namespace to watch, which needs a Role there and no ClusterRole; repeatable, or several with commas."
             " Default: all namespaces.",
-            show_default=False,
         ),
     ] = None,
     workers: Annotated[int, _option("--workers", min=1, max=256, help="Jobs to reconcile concurrently.")] = 8,
@@ -113,7 +99,6 @@ def run(  # noqa: PLR0917 - options
             metavar="NAME",
             help="schedulerName of gang-scheduled pods whose template has none; for coscheduling and volcano. Default:"
             " the cluster's default scheduler, and for volcano `volcano`.",
-            show_default=False,
         ),
     ] = "",
     job_url_template: Annotated[
@@ -123,7 +108,6 @@ def run(  # noqa: PLR0917 - options
             metavar="URL",
             help="Address of a job's page in a dashboard of yours, with {namespace}, {name} and {uid}: it becomes the"
             " status.url of every MXJob, and the link of its Airflow task. http or https.",
-            show_default=False,
         ),
     ] = "",
     leader_elect: Annotated[
@@ -150,7 +134,6 @@ def run(  # noqa: PLR0917 - options
             metavar="NAME",
             envvar=[f"{_ENV}LEADER_ELECT_RESOURCE_NAMESPACE", "MY_POD_NAMESPACE"],
             help="Namespace of the Lease. Default: the pod's own, or that of the kubeconfig context.",
-            show_default=False,
             panel=_ELECTION,
         ),
     ] = None,
@@ -205,7 +188,6 @@ def run(  # noqa: PLR0917 - options
             metavar="FOLDER",
             help="Folder with tls.crt and tls.key: serve /metrics over TLS, and only to clients whose bearer token may"
             " get /metrics (TokenReview, SubjectAccessReview). Default: plain HTTP, no authentication.",
-            show_default=False,
             panel=_ADDRESSES,
         ),
     ] = None,
@@ -223,8 +205,7 @@ def run(  # noqa: PLR0917 - options
         LogLevel, _option("--log-level", help="Least severe level to log.", panel=_LOG)
     ] = LogLevel.INFO,
     log_format: Annotated[
-        LogFormat,
-        _option("--log-format", help="text: lines for people; json: one JSON object per line.", panel=_LOG),
+        LogFormat, _option("--log-format", help="text: lines for people; json: one JSON object per line.", panel=_LOG)
     ] = LogFormat.TEXT,
 ) -> None:
     """Run the controller until SIGTERM or Ctrl-C; the log goes to standard error.
@@ -241,23 +222,31 @@ def run(  # noqa: PLR0917 - options
 
         from mxnet_operator.cli.daemons import controller  # noqa: PLC0415
         from mxnet_operator.controller.log_format import configure_logging  # noqa: PLC0415
+        from mxnet_operator.integrations.registry import Settings, integrations  # noqa: PLC0415
 
-    election = None
-    if leader_elect:
-        times = controller.lease_times(lease_duration, renew_deadline, retry_period)
-        member = os.environ.get("MY_POD_NAME")
-        election = controller.Election(name=lease_name, namespace=lease_namespace, times=times, member=member)
-    options = controller.Options(
-        target=Target(kubeconfig, context),
-        namespaces=controller.names_in(namespace or ()),
-        workers=workers,
-        election=election,
-        metrics=controller.address(metrics_address, 8080),
-        health=controller.address(health_address, 8081),
-        integrations=controller.chosen_integrations(gang_scheduling, gang_scheduler_name),
-        job_url_template=controller.url_template(job_url_template),
-        metrics_certificate=metrics_certificate,
-    )
+    if job_url_template and (mistake := template_mistake(job_url_template)):
+        raise typer.BadParameter(f"--job-url-template {job_url_template!r} {mistake}")
+    try:
+        election = None
+        if leader_elect:
+            times = controller.lease_times(lease_duration, renew_deadline, retry_period)
+            member = os.environ.get("MY_POD_NAME")
+            election = controller.Election(name=lease_name, namespace=lease_namespace, times=times, member=member)
+        options = controller.Options(
+            target=Target(kubeconfig, context),
+            namespaces=controller.names_in(namespace or ()),
+            workers=workers,
+            election=election,
+            metrics=controller.address(metrics_address, 8080),
+            health=controller.address(health_address, 8081),
+            integrations=integrations(
+                Settings(gang_scheduling=gang_scheduling, gang_scheduler_name=gang_scheduler_name)
+            ),
+            job_url_template=job_url_template,
+            metrics_certificate=metrics_certificate,
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
     configure_logging(log_level.value, log_format.value)
     uvloop.run(controller.run(options))
     leave(Exit.OK)
@@ -283,7 +272,6 @@ def crd(
 
 
 def main() -> None:
-    """Run `mxnet-operator`; entry point of the console script."""
     run_app(app, "mxnet-operator")
 
 

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
@@ -91,10 +90,10 @@ class JobFeed:
         self._tasks = [asyncio.create_task(each) for each in work]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await _end(self._tasks)
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def wait(self, seconds: float) -> None:
         """Wait for a change, or so many seconds.
@@ -201,9 +200,3 @@ class JobFeed:
     def _take_line(self, line: str) -> None:
         self.lines.append(line.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         self.changed.set()
-
-
-async def _end(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from mxnet_operator.api.conditions import RUNNING, job_state, terminal_message
+from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.client.jobs import collections, in_v1_words, ready_counts
 from mxnet_operator.client.resources import resource_of
@@ -19,8 +19,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.durations import seconds_between, short
 from mxnet_operator.readers.training_log import TrainingLog
-from mxnet_operator.readers.training_status import status_summary
-from mxnet_operator.readers.waiting import waiting_reasons
+from mxnet_operator.readers.training_status import going_on
 from mxnet_operator.report.document import last_line, scrolled, section, table
 
 Jobs = dict[Kind, list[dict[str, Any]]]
@@ -168,10 +167,6 @@ def _pages(view: View, first: int, count: int) -> str:
     return f'<nav class="bar" aria-label="Pages">{before}<span>{first + 1} to {last} of {count}</span>{after}</nav>'
 
 
-def _state(job: dict[str, Any]) -> str:
-    return "Terminating" if job["metadata"].get("deletionTimestamp") else escape(job_state(job) or "new")
-
-
 class _Row(NamedTuple):
     name: str
     namespace: str
@@ -187,7 +182,8 @@ class _Row(NamedTuple):
 
     @classmethod
     def of(cls, job: dict[str, Any], training: TrainingLog | None) -> "_Row":
-        metadata, status, state = job["metadata"], job.get("status") or {}, _state(job)
+        metadata, status = job["metadata"], job.get("status") or {}
+        state = "Terminating" if metadata.get("deletionTimestamp") else escape(job_state(job) or "new")
         name, namespace, now = metadata["name"], metadata["namespace"], datetime.now(UTC).isoformat()
         started, why = status.get("startTime"), _why(job, training)
         took = seconds_between(started, status.get("completionTime"))
@@ -221,8 +217,7 @@ class _Row(NamedTuple):
 
 def _why(job: dict[str, Any], training: TrainingLog | None) -> str:
     """Return why a job waits, how far its training is, or how it ended: of a failure, its last line first."""
-    read = training.summary() if training else []
-    if going := waiting_reasons(job) or read or (status_summary(job) if job_state(job) == RUNNING else []):
+    if going := going_on(job, training):
         return "; ".join(going)
     first, _, more = terminal_message(job).strip().partition("\n")
     return f"{cause} - {first}" if (cause := last_line(more)) else first

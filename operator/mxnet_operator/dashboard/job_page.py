@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
-from mxnet_operator.api.conditions import RUNNING, TERMINAL, in_a_line, job_state
+from mxnet_operator.api.conditions import TERMINAL, in_a_line, job_state
 from mxnet_operator.client.job_events import event_time
 from mxnet_operator.client.jobs import main_replica, pod_name, replicas
 from mxnet_operator.dashboard.job_feed import JobFeed
 from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.readers.pods import outcome_of
-from mxnet_operator.readers.training_status import status_summary
-from mxnet_operator.readers.waiting import waiting_reasons
+from mxnet_operator.readers.training_status import going_on
 from mxnet_operator.report.document import scrolled, section, table
 from mxnet_operator.report.page import sections
 
@@ -29,7 +28,7 @@ def parts(feed: JobFeed, *, is_live: bool = True, may_change: bool = False) -> d
     """
     job = feed.job
     is_over = job_state(job) in TERMINAL
-    waiting = "The job was deleted." if feed.is_deleted else "\n".join(_going(feed))
+    waiting = "The job was deleted." if feed.is_deleted else "\n".join(going_on(job, feed.training))
     read_at = None if is_over else datetime.now(UTC)
     run = run_of(
         job,
@@ -48,12 +47,6 @@ def parts(feed: JobFeed, *, is_live: bool = True, may_change: bool = False) -> d
         found["charts"] = found["charts"].removesuffix("</section>") + _CUT + "</section>"
     found["actions"] = _actions(job) if may_change and not feed.is_deleted else '<div id="actions"></div>'
     return {**found, "tabs": _tabs(feed), "conditions": _conditions(job), "events": _events(feed.events)}
-
-
-def _going(feed: JobFeed) -> list[str]:
-    """Return why an unfinished job waits, or how far its training is: by its log, else by its status."""
-    of_status = status_summary(feed.job) if job_state(feed.job) == RUNNING else []
-    return list(waiting_reasons(feed.job)) or feed.training.summary() or of_status
 
 
 def body(found: dict[str, str], job: dict[str, Any], *, back: bool) -> Iterator[str]:

@@ -48,6 +48,8 @@ def run_of(
     from_log, reported = training.history(), storable(_result(job, own))
     started, completed = status.get("startTime"), status.get("completionTime")
     main = pod_name(metadata["name"], main_replica(job))
+    order = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
+    replicas_of_run = (_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own)
     return msgspec.convert(
         {
             "name": metadata["name"],
@@ -59,10 +61,7 @@ def run_of(
             "duration_s": seconds_between(started, completed),
             "read_at": read_at,
             "message": terminal_message(job) or message,
-            "replicas": sorted(
-                (_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own),
-                key=_position,
-            ),
+            "replicas": sorted(replicas_of_run, key=lambda each: (order.get(each["type"], len(order)), each["index"])),
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
             "restarts": status.get("restarts") or 0,
@@ -120,22 +119,12 @@ def _replica(pod: dict[str, Any], rank: int | None) -> dict[str, Any]:
     }
 
 
-def _position(replica: dict[str, Any]) -> tuple[int, int]:
-    kind = names.canonical_type(replica["type"])
-    return names.REPLICA_TYPES.index(kind) if kind else len(names.REPLICA_TYPES), replica["index"]
-
-
 def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
     """Read what the main replica wrote to its termination message, where that is a JSON object."""
-    text = (job.get("status") or {}).get("result") or _main_message(job, pods)
+    text = (job.get("status") or {}).get("result") or ""
+    main = pod_name(job["metadata"]["name"], main_replica(job))
+    for pod in () if text else pods:
+        if pod["metadata"]["name"] == main and (ended := main_state(status_of(pod)).terminated) is not None:
+            text = ended.message
     result = None if reference(text) else json_or_text(text)
     return result if isinstance(result, dict) else {}
-
-
-def _main_message(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
-    main = pod_name(job["metadata"]["name"], main_replica(job))
-    for pod in pods:
-        if pod["metadata"]["name"] == main:
-            ended = main_state(status_of(pod)).terminated
-            return ended.message if ended is not None else ""
-    return ""

@@ -8,7 +8,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -35,11 +35,6 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _JOB: Final = "/jobs/{namespace}/{name}/{uid}"
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
-_STATIC: Final = {
-    "idiomorph.min.js": "text/javascript",
-    "dashboard.js": "text/javascript",
-    "dashboard.css": "text/css",
-}
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
@@ -113,7 +108,7 @@ class Dashboard:
         app.router.add_get(_JOB, self._job)
         app.router.add_get(f"{_JOB}/changes", self._job_changes)
         app.router.add_get(f"{_JOB}/logs/{{replica}}", self._download)
-        app.router.add_get("/static/{file}", _static)
+        app.router.add_static("/static", Path(__file__).parent / "static")
         if self._local is not None:
             app.router.add_post(f"{_JOB}/stop", self._stop_job)
             app.router.add_post(f"{_JOB}/rerun", self._rerun)
@@ -318,14 +313,6 @@ def _see(job: dict[str, Any]) -> web.Response:
 
 def _page(title: str, sections: Iterable[str]) -> web.Response:
     return web.Response(text=document(title, sections, head=_HEAD), content_type="text/html")
-
-
-async def _static(request: web.Request) -> web.Response:
-    file = request.match_info["file"]
-    if file not in _STATIC:
-        raise web.HTTPNotFound
-    content = resources.files("mxnet_operator.dashboard").joinpath("static", file).read_text(encoding="utf-8")
-    return web.Response(text=content, content_type=_STATIC[file])
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:

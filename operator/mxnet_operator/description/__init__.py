@@ -3,7 +3,6 @@
 from mxnet_operator.description.checks import DescriptionError
 from mxnet_operator.description.description import MXJobDescription
 from mxnet_operator.description.manifest import to_manifest
-from mxnet_operator.description.placeholder import Placeholder
-from mxnet_operator.description.pods import Role
+from mxnet_operator.description.pods import Placeholder, Role
 
 __all__ = ["DescriptionError", "MXJobDescription", "Placeholder", "Role", "to_manifest"]

@@ -11,9 +11,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from mxnet_operator.api.structural import FieldError
-from mxnet_operator.description.placeholder import Placeholder
 from mxnet_operator.description.plain import plain
-from mxnet_operator.description.pods import ROLES, Role
+from mxnet_operator.description.pods import ROLES, Placeholder, Role
 
 Later = Callable[[Any], bool]
 """Predicate of values that are filled in later, so that they can't be checked yet."""
@@ -122,14 +121,20 @@ def _text(path: str, value: Any, later: Later) -> Iterator[FieldError]:
         yield _error(path, f"must be a string, is {_named(value)}{_as_text(value)}")
 
 
-def _texts(path: str, value: Any, later: Later) -> Iterator[FieldError]:
-    if isinstance(value, str):
-        yield _error(path, f"must be a list of strings, is the string {value!r}: write {_as_list(value)}")
-    elif not isinstance(value, Sequence):
-        yield _error(path, f"must be a list of strings, is {_named(value)}")
-    else:
+def _list_of(what: str, check_item: Check) -> Check:
+    def check(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+        if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
+            hint = ""
+            if isinstance(value, str) and what == "strings":
+                hint = f": write {_as_list(value)}"
+            elif isinstance(value, Mapping) and what == "mappings":
+                hint = ": put it in [ ]"
+            yield _error(path, f"must be a list of {what}, is {_named(value)}{hint}")
+            return
         for index, each in enumerate(value):
-            yield from _text(f"{path}[{index}]", each, later)
+            yield from check_item(f"{path}[{index}]", each, later)
+
+    return check
 
 
 def _text_map(path: str, value: Any, later: Later) -> Iterator[FieldError]:
@@ -163,15 +168,6 @@ def _object(path: str, value: Any, later: Later) -> Iterator[FieldError]:
         yield _error(path, f"must be a mapping, is {_named(value)}")
 
 
-def _objects(path: str, value: Any, later: Later) -> Iterator[FieldError]:
-    if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
-        hint = "" if isinstance(value, str) or not isinstance(value, Mapping) else ": put it in [ ]"
-        yield _error(path, f"must be a list of mappings, is {_named(value)}{hint}")
-        return
-    for index, each in enumerate(value):
-        yield from _object(f"{path}[{index}]", each, later)
-
-
 def _objects_by(key: str) -> Check:
     """Check a list of mappings that Kubernetes tells apart by this key: merging would make one of two."""
 
@@ -187,13 +183,9 @@ def _objects_by(key: str) -> Check:
     return check
 
 
-def _references(path: str, value: Any, later: Later) -> Iterator[FieldError]:
-    if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
-        yield from _texts(path, value, later)
-        return
-    for index, each in enumerate(value):
-        if not isinstance(each, Mapping):
-            yield from _text(f"{path}[{index}]", each, later)
+def _reference(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if not isinstance(value, Mapping):
+        yield from _text(path, value, later)
 
 
 def _count(path: str, value: Any, later: Later) -> Iterator[FieldError]:
@@ -262,6 +254,8 @@ def _as_list(text: str) -> str:
     return json.dumps(words, ensure_ascii=False)
 
 
+_texts = _list_of("strings", _text)
+_objects = _list_of("mappings", _object)
 _RESTART_POLICY: Final = _one_of("Never", "OnFailure", "Always", "ExitCode")
 _POD_CHECKS: Final[dict[str, Check]] = {
     "image": _text,
@@ -275,7 +269,7 @@ _POD_CHECKS: Final[dict[str, Check]] = {
     "volumes": _objects_by("name"),
     "volume_mounts": _objects_by("mountPath"),
     "image_pull_policy": _one_of("Always", "IfNotPresent", "Never"),
-    "image_pull_secrets": _references,
+    "image_pull_secrets": _list_of("strings", _reference),
     "init_containers": _objects_by("name"),
     "node_selector": _text_map,
     "affinity": _object,

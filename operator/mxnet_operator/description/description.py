@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mxnet_operator.description.checks import DescriptionError, given_fields, problems
-from mxnet_operator.description.placeholder import Placeholder
 from mxnet_operator.description.plain import plain
-from mxnet_operator.description.pods import Number, PodDescription, Role, Seconds, Text
+from mxnet_operator.description.pods import Number, Placeholder, PodDescription, Role, Seconds, Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +64,5 @@ class MXJobDescription(PodDescription):
     run_policy: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Reject an invalid description when it is made."""
         if found := problems(plain(given_fields(self))):
             raise DescriptionError(found)

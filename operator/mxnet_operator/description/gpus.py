@@ -2,25 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.strategic_merge import strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import DescriptionError
-from mxnet_operator.description.placeholder import Placeholder
+from mxnet_operator.description.pods import Placeholder
 
 Object = dict[str, Any]
+
+_AMOUNTS: Final = ("limits", "requests")
 
 
 @dataclass(frozen=True)
 class GPUs:
-    """Number of GPUs of each replica of a role.
+    """Number of GPUs of each replica of a role, and the field of the description that has it.
 
-    Args:
-        field: Path of the field of the description that has the number.
-        resource: Name of their resource.
-        count: How many; 0 takes away what a manifest asks for.
+    0 takes away what a manifest asks for.
     """
 
     field: str
@@ -31,9 +30,7 @@ class GPUs:
 def common_gpus(given: Object, own: Object) -> GPUs | None:
     """Return the GPUs that a description gives each Worker; None where it doesn't, or their role has a number.
 
-    Args:
-        given: Fields of the description.
-        own: Fields of the role, which may name the resource.
+    The fields of the role, `own`, may name the resource.
 
     Raises:
         DescriptionError: the description's resources can't have them.
@@ -68,56 +65,16 @@ def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
     """
     if gpus is None:
         return replica_spec
-    resources = _resources_of(replica_spec)
-    if isinstance(resources, Placeholder):
+    resources: Any = _resources_of(replica_spec)
+    amounts = {field: resources.get(field) for field in _AMOUNTS} if isinstance(resources, Mapping) else {}
+    if any(isinstance(each, Placeholder) for each in (resources, *amounts.values())):
         raise _later(gpus)
-    if not isinstance(resources, Mapping | None):
+    if not all(isinstance(each, Mapping | None) for each in (resources, *amounts.values())):
         return replica_spec  # validation says what is wrong
-    amounts = _amounts(resources or {}, gpus)
-    if amounts is None:
-        return replica_spec
-    taken = {field: {gpus.resource: None} for field, each in amounts.items() if gpus.resource in each}
+    taken = {field: {gpus.resource: None} for field, each in amounts.items() if gpus.resource in (each or ())}
     patch = taken if gpus.count == 0 else {**taken, "limits": {gpus.resource: gpus.count}}
     container = {"name": names.CONTAINER, "resources": patch}
     return strategic_merge(replica_spec, {"template": {"spec": {"containers": [container]}}}) if patch else replica_spec
-
-
-def check_request(replica_spec: Object, gpus: GPUs | None, own: Object, role: str) -> None:
-    """Reject a role whose own words request another number of GPUs than their limit: Kubernetes takes no such pod.
-
-    Args:
-        replica_spec: ReplicaSpec with the role's own words merged over the job's.
-        gpus: GPUs that the description gives each Worker, which a limit of the role's own replaces.
-        own: Fields of the role.
-        role: Field of the description that has the role.
-
-    Raises:
-        DescriptionError: the two differ, or one of them is filled in later.
-    """
-    resources = _resources_of(replica_spec)
-    if gpus is None or not isinstance(resources, dict):
-        return
-    amounts = _amounts(resources, gpus)
-    if amounts is None:
-        return
-    limit, request = amounts["limits"].get(gpus.resource, gpus.count), amounts["requests"].get(gpus.resource)
-    if request is None or str(request) == str(limit):
-        return
-    described = own.get("container_resources") or {}
-    in_template = f"template.spec.containers[{names.CONTAINER}].resources"
-    path = f"{role}.{'container_resources' if gpus.resource in (described.get('requests') or ()) else in_template}"
-    if limit == gpus.count:
-        raise _contradiction(gpus, f"{path}.requests", request)
-    detail = f"is {request!r}, but the limit is {limit!r}: give one of them"
-    raise DescriptionError([FieldError(f"{path}.requests[{gpus.resource}]", "FieldValueInvalid", detail)])
-
-
-def _amounts(resources: Mapping[str, Any], gpus: GPUs) -> dict[str, Mapping[str, Any]] | None:
-    """Return a container's limits and requests; None where one is malformed, of which validation says what is wrong."""
-    amounts = {field: resources.get(field) or {} for field in ("limits", "requests")}
-    if any(isinstance(each, Placeholder) for each in amounts.values()):
-        raise _later(gpus)
-    return amounts if all(isinstance(each, Mapping) for each in amounts.values()) else None
 
 
 def _resource(given: Object, own: Object) -> str:
@@ -126,16 +83,12 @@ def _resource(given: Object, own: Object) -> str:
 
 def _check(gpus: GPUs, asked: Any, path: str) -> None:
     """Reject another number of GPUs among the resources that stand beside the number."""
-    for field in ("limits", "requests"):
+    for field in _AMOUNTS:
         amounts = asked.get(field) if isinstance(asked, Mapping) else None
         amount = amounts.get(gpus.resource) if isinstance(amounts, Mapping) else None
         if amount is not None and amount not in (gpus.count, str(gpus.count)):
-            raise _contradiction(gpus, f"{path}.{field}", amount)
-
-
-def _contradiction(gpus: GPUs, path: str, amount: Any) -> DescriptionError:
-    detail = f"is {gpus.count}, but {path}[{gpus.resource}] is {amount!r}: give one of them"
-    return DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
+            detail = f"is {gpus.count}, but {path}.{field}[{gpus.resource}] is {amount!r}: give one of them"
+            raise DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
 
 
 def _later(gpus: GPUs) -> DescriptionError:

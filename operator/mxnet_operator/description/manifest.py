@@ -20,13 +20,12 @@ from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.queue_labels import QUEUE_LABEL
 from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
-from mxnet_operator.description.checks import SECONDS, DescriptionError, given_fields, role_of
+from mxnet_operator.description.checks import DescriptionError, given_fields, role_of
 from mxnet_operator.description.description import MXJobDescription
-from mxnet_operator.description.gpus import check_request, common_gpus, role_gpus, with_gpus
+from mxnet_operator.description.gpus import common_gpus, role_gpus, with_gpus
 from mxnet_operator.description.older_formats import in_v1
-from mxnet_operator.description.placeholder import Placeholder
 from mxnet_operator.description.plain import plain
-from mxnet_operator.description.pods import ROLES, Role
+from mxnet_operator.description.pods import ROLES, Placeholder, Role
 
 Object = dict[str, Any]
 
@@ -85,15 +84,14 @@ def to_manifest(description: MXJobDescription, manifest: Mapping[str, Any] | Non
             [FieldError("image", "FieldValueRequired", "Required value: give an image, or a manifest")]
         )
     try:
-        job = _built(given) if manifest is None else _merged(given, _base(given, plain(manifest)))
+        if manifest is None:
+            job = _built(given)
+        else:
+            base = plain(manifest) if given.keys() <= _OF_METADATA else in_v1(plain(manifest))
+            job = _merged(given, without_server_fields(base))
     except MergeKeyError as error:
         raise DescriptionError([FieldError("", "FieldValueInvalid", str(error))]) from error
     return _with_job_fields(job, given)
-
-
-def _base(given: Object, manifest: Object) -> Object:
-    """Return what a description is merged over: v1, where it says more than the metadata."""
-    return without_server_fields(manifest if given.keys() <= _OF_METADATA else in_v1(manifest))
 
 
 def _built(given: Object) -> Object:
@@ -163,7 +161,8 @@ def _with_job_fields(job: Object, given: Object) -> Object:
     policy = {**plain(given.get("run_policy") or {})}
     for field, name in _RUN_POLICY.items():
         if given.get(field) is not None:
-            policy[name] = _in_seconds(given[field]) if field in SECONDS else given[field]
+            value = given[field]
+            policy[name] = math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value
     if given.get("queue_name"):
         patch["labels"] = {**patch.get("labels", {}), QUEUE_LABEL: given["queue_name"]}
     spec = job.get("spec")
@@ -190,9 +189,8 @@ def _with_common(spec: Object, given: Object, replica_type: str | None) -> Objec
 def _template(given: Object, *, resources: bool) -> Object:
     """Build a patch of the pod template; `resources` tells whether this replica type gets resources."""
     container = {name: given[field] for field, name in _CONTAINER.items() if given.get(field) is not None}
-    env = given.get("env")
-    if env is not None:
-        container["env"] = _env(env)
+    if (env := given.get("env")) is not None:
+        container["env"] = [_variable(*each) for each in env.items()] if isinstance(env, Mapping) else env
     env_from = [
         *({"secretRef": {"name": name}} for name in given.get("secrets") or ()),
         *({"configMapRef": {"name": name}} for name in given.get("config_maps") or ()),
@@ -207,7 +205,8 @@ def _template(given: Object, *, resources: bool) -> Object:
     if given.get("image_pull_secrets") is not None:
         secrets = given["image_pull_secrets"]
         as_listed = isinstance(secrets, Placeholder)
-        spec["imagePullSecrets"] = secrets if as_listed else [_reference(each) for each in secrets]
+        named = () if as_listed else (each if isinstance(each, Mapping) else {"name": each} for each in secrets)
+        spec["imagePullSecrets"] = secrets if as_listed else list(named)
     if container:
         spec["containers"] = [{"name": names.CONTAINER, **container}]
     metadata = {name: given[field] for field, name in _METADATA.items() if given.get(field) is not None}
@@ -225,10 +224,7 @@ def _with_role(spec: Any, given: Object, replica_type: str) -> Any:
     result = _patched(spec, _template(own, resources=True), own.get("restart_policy"))
     if "replicas" in own:
         result["replicas"] = own["replicas"]
-    merged = with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
-    if replica_type in _WITH_RESOURCES:
-        check_request(merged, common_gpus(given, own), own, field)
-    return merged
+    return with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
 
 
 def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Object:
@@ -298,21 +294,7 @@ def _like_a_worker(specs: Object, written: Mapping[str | None, str]) -> Object:
     return {**spec, "template": {**template, "spec": {**pod, "containers": lean}}}  # type: ignore[dict-item]
 
 
-def _env(env: Any) -> Any:
-    if not isinstance(env, Mapping):
-        return env
-    return [_variable(name, value) for name, value in env.items()]
-
-
 def _variable(name: str, value: Any) -> Object:
     if not isinstance(value, Mapping):
         return {"name": name, "value": value}
     return {"name": name, "valueFrom": value.get("valueFrom", value)}
-
-
-def _reference(secret: Any) -> Any:
-    return secret if isinstance(secret, Mapping) else {"name": secret}
-
-
-def _in_seconds(value: Any) -> Any:
-    return math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value

@@ -9,7 +9,7 @@ from mxnet_operator.api.formats.mxjob import V1
 from mxnet_operator.api.job_formats import errors, format_of
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import DescriptionError
-from mxnet_operator.description.placeholder import Placeholder
+from mxnet_operator.description.pods import Placeholder
 
 Object = dict[str, Any]
 
@@ -49,13 +49,11 @@ def _with_images(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     copied = {name: _with_images(each) for name, each in node.items()}
-    if isinstance(containers := copied.get("containers"), list):
-        copied["containers"] = [_with_image(each) if isinstance(each, dict) else each for each in containers]
+    containers = copied.get("containers")
+    for each in containers if isinstance(containers, list) else ():
+        if isinstance(each, dict) and each.get("image") is None:
+            each["image"] = names.CONTAINER
     return copied
-
-
-def _with_image(container: Object) -> Object:
-    return {**container, "image": names.CONTAINER} if container.get("image") is None else container
 
 
 def _has_placeholder(node: Any) -> bool:

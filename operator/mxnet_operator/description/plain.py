@@ -25,11 +25,11 @@ def plain(value: Any, depth: int = 0) -> Any:
     kind = type(value)
     if isinstance(getattr(kind, "attribute_map", None), Mapping) and hasattr(kind, "openapi_types"):
         fields = ((name, getattr(value, attribute)) for attribute, name in kind.attribute_map.items())
-        return {name: _of_model(each, below) for name, each in fields if each is not None}
+        return {
+            name: each.isoformat() if isinstance(each, date) else plain(each, below)
+            for name, each in fields
+            if each is not None
+        }
     if hasattr(kind, "model_dump"):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     return value
-
-
-def _of_model(value: Any, depth: int) -> Any:
-    return value.isoformat() if isinstance(value, date) else plain(value, depth)

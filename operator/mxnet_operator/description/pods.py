@@ -1,4 +1,4 @@
-"""Description of the pods of a job, or of one of its roles."""
+"""Description of the pods of a job, or of one of its roles; values may be placeholders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,22 @@ from datetime import timedelta
 from typing import Any, Final, Literal
 
 from mxnet_operator.api import names
-from mxnet_operator.description.placeholder import Placeholder
+
+
+class Placeholder:
+    """Value that a framework fills in later, such as an input parameter of an Argo template.
+
+    It may stand for any value of a description, or for one within a list or mapping; nothing is checked of it here.
+    """
+
+    def one_if_any(self) -> "Placeholder":
+        """Return 1 where this number of servers is not 0, else 0: the schedulers that they need."""
+        raise NotImplementedError
+
+    def none_if_one(self) -> "Placeholder":
+        """Return 0 where this number of workers is 1, else the number: the servers that they get by default."""
+        raise NotImplementedError
+
 
 Object = Any
 """Kubernetes object: a mapping with camelCase keys, a model of `kubernetes.client`, or a placeholder."""

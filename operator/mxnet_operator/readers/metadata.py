@@ -11,8 +11,6 @@ from mxnet_operator.readers.pods import Time, Wire
 
 
 class Owner(Wire, frozen=True):
-    """Owner reference."""
-
     api_version: str = ""
     kind: str = ""
     name: str = ""

@@ -30,8 +30,6 @@ class Wire(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class Terminated(Wire, frozen=True):
-    """Terminated state of a container."""
-
     exit_code: int = 0
     reason: str = ""
     message: str = ""
@@ -40,14 +38,10 @@ class Terminated(Wire, frozen=True):
 
 
 class Running(Wire, frozen=True):
-    """Running state of a container."""
-
     started_at: Time | None = None
 
 
 class Waiting(Wire, frozen=True):
-    """Waiting state of a container."""
-
     reason: str = ""
     message: str = ""
 
@@ -61,15 +55,11 @@ class ContainerState(Wire, frozen=True):
 
 
 class ContainerStatus(Wire, frozen=True):
-    """Status of one container of a pod."""
-
     name: str = ""
     state: ContainerState | None = None
 
 
 class Condition(Wire, frozen=True):
-    """Condition of a pod."""
-
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -94,8 +84,6 @@ class _Pod(Wire, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True):
-    """End of a replica."""
-
     how: Terminated
     init_container: str = ""
     """Init container whose failure kept the `mxnet` container from starting; empty where that one ended."""
@@ -192,7 +180,6 @@ def outcome_of(pod: Mapping[str, Any]) -> Outcome:
 
 
 def has_failed(pod: Mapping[str, Any]) -> bool:
-    """Return whether the replica of a pod that is JSON has failed; one that was stopped has not."""
     return outcome_of(pod) == "failed"
 
 

@@ -5,8 +5,11 @@ from typing import Any
 
 import msgspec
 
+from mxnet_operator.api.conditions import RUNNING, job_state
 from mxnet_operator.api.types import TrainingStatus
 from mxnet_operator.readers.durations import short
+from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_operator.readers.worker_logs import slow_text, stall_text
 
 
@@ -18,10 +21,18 @@ def training_of(job: Mapping[str, Any]) -> TrainingStatus | None:
         return None
 
 
-def status_summary(job: dict[str, Any]) -> list[str]:
+def status_summary(job: Mapping[str, Any]) -> list[str]:
     """Return what a job's status says of its training, in words; of an ended job, how far it was seen to be."""
     found = training_of(job)
-    return [] if found is None else summary(found)
+    if found is None:
+        return []
+    return [each for each in (where(found), *found.warnings, slow_text(found.slow_workers)) if each]
+
+
+def going_on(job: Mapping[str, Any], training: TrainingLog | None) -> list[str]:
+    """Return why an unfinished job waits, else how far its training is: by its log, else by its status."""
+    read = list(waiting_reasons(job)) or (training.summary() if training else [])
+    return read or (status_summary(job) if job_state(job) == RUNNING else [])
 
 
 def at_the_end(training: TrainingStatus | None) -> TrainingStatus | None:
@@ -45,8 +56,3 @@ def where(training: TrainingStatus) -> str:
     left = training.estimated_remaining_seconds
     of = "" if training.epochs is None else f" of {training.epochs}"
     return f"epoch {training.epoch}{of}" + ("" if left is None else f", about {short(left)} left")
-
-
-def summary(training: TrainingStatus) -> list[str]:
-    """Return the position and what is wrong, as far as there is any of it."""
-    return [each for each in (where(training), *training.warnings, slow_text(training.slow_workers)) if each]

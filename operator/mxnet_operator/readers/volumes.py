@@ -35,7 +35,9 @@ def claims_needed(spec: Mapping[str, Any]) -> set[str]:
 def kept_volumes(job: Mapping[str, Any]) -> list[KeptVolume]:
     """Return the volumes that outlive the pods of a v1 job, in the manifest's order and each path once."""
     specs = (job.get("spec", {}).get("mxReplicaSpecs") or {}).values()
-    return list(dict.fromkeys(kept for each in specs for kept in _kept(each["template"]["spec"])))
+    pods = (each["template"]["spec"] for each in specs)
+    kept = (volume for pod in pods for each in pod["containers"] for _, volume in kept_mounts(pod, each))
+    return list(dict.fromkeys(kept))
 
 
 def kept_mounts(
@@ -46,10 +48,6 @@ def kept_mounts(
     for mount in container.get("volumeMounts") or []:
         if not mount.get("readOnly") and (source := sources.get(mount["name"])):
             yield mount, KeptVolume(*source, mount["mountPath"])
-
-
-def _kept(spec: Mapping[str, Any]) -> Iterator[KeptVolume]:
-    return (volume for each in spec["containers"] for _, volume in kept_mounts(spec, each))
 
 
 def _source(volume: Mapping[str, Any]) -> tuple[str, str] | None:

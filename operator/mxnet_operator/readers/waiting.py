@@ -34,15 +34,11 @@ def waiting_reasons(job: Mapping[str, Any]) -> tuple[str, ...]:
     state = conditions.job_state(job)
     if state in conditions.TERMINAL:
         return ()
-    found = [c for c in (job.get("status") or {}).get("conditions") or () if _waits(c)]
+    conditions_now = (job.get("status") or {}).get("conditions") or ()
+    found = [c for c in conditions_now if c.get("status") and WAITING.get(c.get("type", "")) == c["status"]]
     if state == conditions.SUSPENDED:
         return _of_suspended(job, found)
     return tuple(dict.fromkeys(_line(condition) for condition in found))
-
-
-def _waits(condition: Mapping[str, Any]) -> bool:
-    status = condition.get("status")
-    return status is not None and WAITING.get(condition.get("type", "")) == status
 
 
 def _line(condition: Mapping[str, Any]) -> str:

@@ -91,7 +91,7 @@ def _drawing(chart: Chart) -> str:
         (
             *_grid(ticks, y_of, show, left),
             *_across(first, last, x_of, chart.across, left),
-            *([_limit(y_of(chart.limit[1]), left)] if chart.limit else []),
+            *([_horizontal("limit", y_of(chart.limit[1]), left)] if chart.limit else []),
             *(_line(series, x_of, y_of, show, chart.across) for series in chart.series),
             *(
                 f'<path class="lost" d="M{x_of(x) - 4:.1f},{_HEIGHT - _BOTTOM - 12}l8,8m-8,0l8,-8"/>'
@@ -106,7 +106,7 @@ def _grid(
 ) -> Iterator[str]:
     for tick in ticks:
         y = y_of(tick)
-        yield f'<line class="grid" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield _horizontal("grid", y, left)
         yield f'<text class="quiet" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{show(tick)}</text>'
 
 
@@ -120,8 +120,8 @@ def _across(first: float, last: float, x_of: Callable[[float], float], title: st
     yield f'<text class="quiet" x="{middle}" y="{_HEIGHT - 4}" text-anchor="middle">{escape(title)}</text>'
 
 
-def _limit(y: float, left: float) -> str:
-    return f'<line class="limit" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+def _horizontal(kind: str, y: float, left: float) -> str:
+    return f'<line class="{kind}" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
 
 
 def _line(

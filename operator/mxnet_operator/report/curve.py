@@ -1,20 +1,34 @@
 """Training curves: the figures of each unit over the epochs, the accuracy first."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Final
 
-from mxnet_operator.readers.figure_names import is_known, unit_of, words_of
 from mxnet_operator.report import chart
 from mxnet_operator.report.chart import COLOURS, Chart, Series, plain
 from mxnet_operator.report.run import Run
 
 _VALIDATION: Final = "validation_accuracy"
-_TRAIN: Final = "train_accuracy"
 _SPEED: Final = "samples_per_second"
 _ACCURACY: Final = "accuracy"
 _FIRST: Final = {"accuracy": 0, "loss": 1, "perplexity": 2, "error": 3, "samples/s": 8, "seconds": 9}
 _MOST_CHARTS: Final = 8
+_ROLES: Final = {"train": "training", "validation": "validation", "test": "test"}
+_ROLE: Final = re.compile(rf"(?P<role>{'|'.join(_ROLES)})(?:_(?P<measure>.+))?")
+_UNITS: Final = (
+    (
+        "accuracy",
+        re.compile(
+            r"(.*_)?(accuracy|acc|f1|auc|top_?k?|top\d|precision|recall|m?iou|map|pixacc|hr|hits?|ndcg)(_.*|\d+)?"
+        ),
+    ),
+    ("error", re.compile(r"(err|error)(_.*)?")),
+    ("perplexity", re.compile(r"(.*_)?(perplexity|ppl)")),
+    ("loss", re.compile(r"(.*_)?\w*(loss|entropy|nll|crossentropy)\d*(_[a-z](_(real|fake))?)?")),
+    ("seconds", re.compile(r"time_cost|seconds|.*_seconds|time")),
+    ("samples/s", re.compile(r"samples_per_second")),
+)
 
 
 def has_curve(run: Run) -> bool:
@@ -29,9 +43,9 @@ def divergence(run: Run) -> int | None:
 def description(run: Run, threshold: float | None) -> str:
     sentences = []
     for name in _names(run):
-        if unit_of(name) in {"samples/s", "seconds"}:
+        if _unit_of(name) in {"samples/s", "seconds"}:
             continue
-        words, show = words_of(name).capitalize(), _percent if unit_of(name) == _ACCURACY else plain
+        words, show = _words_of(name).capitalize(), _percent if _unit_of(name) == _ACCURACY else plain
         if points := run.history(name):
             (first, start), (last, end) = points[0], points[-1]
             after = f"after {run.unit}"
@@ -52,18 +66,18 @@ def html(run: Run, threshold: float | None) -> str:
     """Draw a chart for each unit."""
     units: dict[str, list[str]] = {}
     for name in _names(run):
-        units.setdefault(unit_of(name), []).append(name)
+        units.setdefault(_unit_of(name), []).append(name)
     ordered = sorted(units, key=lambda unit: _FIRST.get(unit, 5))[:_MOST_CHARTS]
     return "".join(chart.html(_chart(run, unit, units[unit], threshold)) for unit in ordered)
 
 
 def latest(run: Run) -> tuple[str, str, str] | None:
     """Return name, value and epoch of the figure that says most, where there is no final accuracy; None without any."""
-    order = sorted(_names(run), key=lambda name: (_FIRST.get(unit_of(name), 5), name.startswith("train")))
+    order = sorted(_names(run), key=lambda name: (_FIRST.get(_unit_of(name), 5), name.startswith("train")))
     for name in order:
         if points := run.history(name):
-            show = _percent if unit_of(name) == _ACCURACY else plain
-            return words_of(name).capitalize(), show(points[-1][1]), f"after {run.unit} {points[-1][0]}"
+            show = _percent if _unit_of(name) == _ACCURACY else plain
+            return _words_of(name).capitalize(), show(points[-1][1]), f"after {run.unit} {points[-1][0]}"
     return None
 
 
@@ -71,7 +85,9 @@ def _names(run: Run) -> tuple[str, ...]:
     """Return the figures that are drawn: all that the log has, and those of the result that have a usual name."""
     if not isinstance(run.result, Mapping):
         return ()
-    named = (name for name in run.result if isinstance(name, str) and (name in run.from_log or is_known(name)))
+    known = {unit for unit, _ in _UNITS}
+    names = (name for name in run.result if isinstance(name, str))
+    named = (name for name in names if name in run.from_log or _unit_of(name) in known)
     return tuple(name for name in named if run.history(name) or run.diverged(name))
 
 
@@ -82,7 +98,7 @@ def _chart(run: Run, unit: str, names: list[str], threshold: float | None) -> Ch
     has_limit = unit == _ACCURACY and threshold is not None
     return Chart(
         title=unit or "figures",
-        series=tuple(Series(words_of(name), _with_gaps(run, name), colour=colours[name]) for name in names),
+        series=tuple(Series(_words_of(name), _with_gaps(run, name), colour=colours[name]) for name in names),
         across=f"{run.unit}s trained",
         description=_in_words(run, unit, names),
         limit=(f"threshold {threshold:.0%}", threshold) if has_limit and threshold is not None else None,
@@ -92,7 +108,7 @@ def _chart(run: Run, unit: str, names: list[str], threshold: float | None) -> Ch
 
 
 def _in_words(run: Run, unit: str, names: list[str]) -> str:
-    ends = (f"{words_of(name)} {plain(points[-1][1])}" for name in names if (points := run.history(name)))
+    ends = (f"{_words_of(name)} {plain(points[-1][1])}" for name in names if (points := run.history(name)))
     return f"Chart of {unit or 'figures'} over {run.unit}s. Last: {', '.join(ends) or 'not a number'}."
 
 
@@ -112,3 +128,21 @@ def _epochs(unit: str, epochs: tuple[int, ...]) -> str:
 
 def _percent(value: float) -> str:
     return f"{value:.1%}" if value <= 1 else plain(value)
+
+
+def _unit_of(name: str) -> str:
+    """Return the unit of a figure by its name in a history: `loss` of `train_cross_entropy`, else what it measures."""
+    measure = _measure(name)
+    return next((unit for unit, pattern in _UNITS if pattern.fullmatch(measure)), measure)
+
+
+def _words_of(name: str) -> str:
+    """Return the name in words: `validation top k accuracy 5`."""
+    found = _ROLE.fullmatch(name)
+    role = _ROLES[found["role"]] if found else ""
+    return f"{role} {_measure(name).replace('_', ' ')}".strip() if _measure(name) else role
+
+
+def _measure(name: str) -> str:
+    found = _ROLE.fullmatch(name)
+    return (found["measure"] or "") if found else name

@@ -1,6 +1,7 @@
 """HTML page of the report: facts, pictures and table in one file."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from html import escape
 from typing import Any, Final
@@ -75,7 +76,9 @@ def _facts(run: Run, threshold: float | None) -> str:
         facts.append(("Running for", _duration((run.read_at - run.started_at).total_seconds()), ""))
     if run.restarts is not None:
         facts.append(("Restarts", str(run.restarts), ""))
-    facts.append(("Replicas", str(len(run.replicas)), _counted(run.replicas)))
+    counts = Counter(replica.type.lower() for replica in run.replicas)
+    counted = ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
+    facts.append(("Replicas", str(len(run.replicas)), counted))
     if run.started_at is not None:
         facts.append(("Started", f"{run.started_at:%H:%M:%S}", f"{run.started_at:%d %B %Y}, UTC"))
     items = "".join(
@@ -188,10 +191,3 @@ def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
-def _counted(replicas: Iterable[Replica]) -> str:
-    counts: dict[str, int] = {}
-    for replica in replicas:
-        counts[replica.type.lower()] = counts.get(replica.type.lower(), 0) + 1
-    return ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items())

@@ -78,8 +78,6 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Program(msgspec.Struct, frozen=True):
-    """What the replicas of a type run."""
-
     type: str
     image: str
     command: str = ""
@@ -126,7 +124,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def accuracy(self) -> float | None:
         """Final accuracy that the script reported, from 0 to 1."""
-        return _number(self._result.get("accuracy"))
+        value: Any = self._result.get("accuracy")
+        return float(value) if _is_number(value) and math.isfinite(value) else None
 
     @property
     def tuning(self) -> Tuning | None:
@@ -173,10 +172,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def _result(self) -> Mapping[str, Any]:
         return self.result if isinstance(self.result, Mapping) else {}
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if _is_number(value) and math.isfinite(value) else None
 
 
 def _is_number(value: Any) -> bool:

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mxnet_operator.cli.running.argo_workflow import ProgressFile, time_is_over, why_unwanted
+from mxnet_operator.cli.output.progress import ProgressFile
+from mxnet_operator.cli.running.interrupted_job import time_is_over, why_unwanted
 from mxnet_operator.readers.argo_workflow import why_over
 from mxnet_operator.readers.training_log import TrainingLog
 
@@ -73,7 +74,7 @@ async def test_a_stopped_workflow_needs_the_jobs_of_its_exit_handler_alone():
 
 def test_the_progress_of_a_step_is_the_epochs_that_have_ended_of_all(tmp_path):
     path = tmp_path / "progress"
-    file = ProgressFile.of({"ARGO_PROGRESS_FILE": str(path)})
+    file = ProgressFile({"ARGO_PROGRESS_FILE": str(path)})
     for first in (0, 1):
         training = TrainingLog()
         training.epochs_wanted = 3
@@ -90,11 +91,11 @@ def test_there_is_no_progress_of_unknown_epochs_outside_of_steps_or_on_a_full_di
     training = TrainingLog()
     training.take("Epoch[0] Train-accuracy=0.5")
     path = tmp_path / "progress"
-    ProgressFile(path).update(training)
+    ProgressFile({"ARGO_PROGRESS_FILE": str(path)}).update(training)
     training.epochs_wanted = 3
-    ProgressFile.of({}).update(training)
+    ProgressFile({}).update(training)
     assert not path.exists()
-    ProgressFile(tmp_path / "no" / "folder").update(training)
+    ProgressFile({"ARGO_PROGRESS_FILE": str(tmp_path / "no" / "folder")}).update(training)
 
 
 def pod(seconds, started="2026-01-01T11:00:00Z"):

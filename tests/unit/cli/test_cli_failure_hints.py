@@ -10,9 +10,9 @@ import pytest
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running import failure_hints, proposed_day, rerun
 from mxnet_operator.cli.running.failure_hints import build_hint, failure_hint, refuse_what_must_fail
-from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.removals import REMOVALS, removal_in
 from mxnet_operator.cli.running.script import Script
+from mxnet_operator.local.projects import PROJECTS
 
 COMMAND = ["mxjob", "run", "train.py", "--workers", "2", "--", "--lr", "0.1"]
 ASKED = "mxjob run train.py --workers 2 {} -- --lr 0.1"

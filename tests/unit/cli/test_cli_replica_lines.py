@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from mxnet_operator.cli.output.progress import LiveProgress
-from mxnet_operator.cli.output.replica_lines import replica_lines
+from mxnet_operator.cli.output.progress import LiveProgress, replica_lines
 from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
 from mxnet_operator.cli.output.times import job_duration, short
 from mxnet_operator.client.job_events import event_time

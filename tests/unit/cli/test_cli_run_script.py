@@ -75,7 +75,7 @@ def container(manifest, replica_type="Worker"):
     ],
 )
 def test_a_script_runs_in_an_image_of_the_current_folder(folder, run, words, command, name):
-    code, out, err = run(*words, "--dry-run", "-o", "yaml") if "--" not in words else run("--dry-run", *words)
+    code, out, err = run(*words, "--dry-run") if "--" not in words else run("--dry-run", *words)
     assert code == 0, err
     manifest = yaml.safe_load(out)
     assert (container(manifest)["command"], manifest["metadata"]["generateName"]) == (command, name)
@@ -166,7 +166,6 @@ def test_with_an_image_a_script_runs_there_and_nothing_is_made(folder, run, tmp_
             "the script is Python 2: mxjob run old.py --workers 2 --python 2.7 -- -x",
         ),
         (["train.py", "--gpus-per-worker", "1"], "lacks NVIDIA's driver"),
-        (["train.py", "-o", "yaml"], "-o yaml is the format of --dry-run"),
         (["train.py", "--pip", "six", "--image", "a"], "--pip adds packages to the image of a script's folder"),
         (["train.py", "--workers", "-1"], "workers: must be a whole number from 0 on"),
     ],
@@ -381,12 +380,10 @@ def completions(*words):
     return CliRunner().invoke(app, [], prog_name="mxjob", env=environment).output
 
 
-def test_images_and_replicas_are_completed(folder):
+def test_images_are_completed(folder):
     ImageStore(folder.parent / "state").add("team/digits:1", folder)
     assert "team/digits" in completions("run", "--image", "team")
     assert "mxjob/mxnet" in completions("local", "image", "build", "mxjob")
-    offered = completions("run", "--image", "a", "--workers", "2", "--replica", "")
-    assert all(each in offered for each in ("scheduler-0", "server-1", "worker-0", "worker-1"))
 
 
 def test_the_help_of_run_begins_with_the_basic_options_and_flags_have_no_type(folder):

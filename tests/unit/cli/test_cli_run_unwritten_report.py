@@ -52,14 +52,14 @@ async def test_the_jobs_own_message_stays_and_with_adopt_the_command_may_be_trie
     drawn, words_of_case = REPORTS[case]
     if drawn is not None:
         draw = failing(drawn) if isinstance(drawn, Exception) else lambda *_: drawn
-        monkeypatch.setattr("mxnet_operator.cli.running.run_report.html", draw)
+        monkeypatch.setattr("mxnet_operator.cli.running.run_outputs.html", draw)
     records = []
     monkeypatch.setattr(run, "leave", lambda code: None)
     exact = run.run_job
 
-    async def recorded(manifest, target, options, record):
+    async def recorded(manifest, target, options, record, objects):
         records.append(record)
-        return await exact(manifest, target, options, record)
+        return await exact(manifest, target, options, record, objects)
 
     monkeypatch.setattr(run, "run_job", recorded)
     async with running_server(tmp_path) as running:
@@ -108,7 +108,7 @@ def test_its_files_are_written_however_it_ends(tmp_path, monkeypatch, capfd, end
     manifest["metadata"]["labels"] = {"team": "vision"}
     ended = {"conditions": [{"type": "Succeeded", "status": "True", "message": "its own words"}], "result": "0.98"}
 
-    async def job_run(job, target, options, record):
+    async def job_run(job, target, options, record, objects):
         if begun:
             record.seen({**job, "status": ended})
         raise error
@@ -137,7 +137,7 @@ def test_files_on_a_full_disk_are_said_and_end_no_run_as_if_the_job_had_succeede
     manifest = gang()
     manifest["metadata"]["labels"] = {"team": "vision"}
 
-    async def job_run(job, target, options, record):
+    async def job_run(job, target, options, record, objects):
         (tmp_path / "out" / "job").unlink()
         (tmp_path / "out" / "job").symlink_to("/dev/full")
         return Exit.OK

@@ -1,6 +1,6 @@
 """What commands and pages show of a training: from its log, and from `status.training` where no log is read."""
 
-from mxnet_operator.cli.output.description import JobDetails, write_description
+from mxnet_operator.cli.verbs.describe import write_description
 from mxnet_operator.cli.verbs.get import table
 from mxnet_operator.dashboard.job_list import View, parts
 from mxnet_operator.readers.training_log import TrainingLog
@@ -53,15 +53,15 @@ def test_what_another_operator_left_under_the_name_is_no_training():
 
 
 def test_a_description_has_the_stack_of_every_worker_that_stands_still(capsys):
-    stacks = {}
+    logs = {}
     for worker, line in (("worker-0", 11), ("worker-1", 16), ("worker-2", 20)):
         stall = f"mxjob: stalled for 300 s, without CPU or output, at train.py:{line}, in step"
         log = log_of("Epoch[0] loss=1", f'  File "train.py", line {line}, in step', "    work()", stall)
-        stacks[worker] = log.stack
+        logs[worker] = log
         assert log_of('  File "a.py"', "    old()", "on we go", stall).stack == []
-    stalled = [{"name": worker, "seconds": 300, "place": "train.py:11"} for worker in stacks]
+    stalled = [{"name": worker, "seconds": 300, "place": "train.py:11"} for worker in logs]
     given = job(training={"stalled": stalled})
-    write_description(given, JobDetails([], [], None, [], [], {}, None, stacks))
+    write_description(given, workers=logs)
     shown = capsys.readouterr().out
     assert "Training:   stalled for 5m: worker-0, worker-1, worker-2 stand at train.py:11" in shown
     for worker, line in (("worker-0", 11), ("worker-1", 16), ("worker-2", 20)):

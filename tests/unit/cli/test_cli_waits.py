@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from waiting_jobs import WORDS, waiting_job
 
-from mxnet_operator.cli.output.description import JobDetails, write_description
 from mxnet_operator.cli.output.progress import LiveProgress, Progress
+from mxnet_operator.cli.verbs.describe import write_description
 from mxnet_operator.cli.verbs.get import table
 from mxnet_operator.dashboard import job_page
 from mxnet_operator.dashboard.job_feed import JobFeed
@@ -39,7 +39,7 @@ class TestEveryWait:
         assert row[heading.index("MESSAGE")].startswith(f"{WORDS} {condition_type}")
 
     def test_by_describe(self, condition_type: str, capsys: pytest.CaptureFixture[str]) -> None:
-        write_description(waiting_job(condition_type), JobDetails([], [], None, [], [], {}))
+        write_description(waiting_job(condition_type))
         assert f"{WORDS} {condition_type}" in capsys.readouterr().out
 
     def test_by_the_page_of_a_job(self, condition_type: str) -> None:

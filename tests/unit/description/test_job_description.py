@@ -295,32 +295,16 @@ class TestGPUs:
                 "servers.gpus",
             ),
             ({"workers": Role(gpus=2, container_resources={"requests": {NVIDIA: 1}})}, "workers.gpus"),
-            (
-                {"gpus_per_worker": 0, "workers": Role(container_resources={"requests": {NVIDIA: 1}})},
-                "gpus_per_worker",
-            ),
-            (
-                {
-                    "gpus_per_worker": 1,
-                    "workers": Role(container_resources={"limits": {NVIDIA: 2}, "requests": {NVIDIA: 3}}),
-                },
-                f"workers.container_resources.requests[{NVIDIA}]",
-            ),
             ({"gpus_per_worker": 2, "container_resources": Later()}, "gpus_per_worker"),
             ({"gpus_per_worker": 2, "workers": Role(container_resources=Later())}, "gpus_per_worker"),
             ({"workers": Role(gpus=2, container_resources=Later())}, "workers.gpus"),
             ({"gpus_per_worker": 2, "container_resources": {"limits": Later()}}, "gpus_per_worker"),
-            ({"gpus_per_worker": 2, "workers": Role(container_resources={"requests": Later()})}, "gpus_per_worker"),
         ],
     )
     def test_what_can_not_both_hold_is_rejected(self, fields: dict[str, Any], path: str) -> None:
         with pytest.raises(DescriptionError) as refusal:
             to_manifest(MXJobDescription(image="a", **fields))
         assert [each.path for each in refusal.value.problems] == [path]
-
-    def test_servers_that_measure_request_no_other_number(self) -> None:
-        with pytest.raises(DescriptionError, match=r"^gpus_per_worker: is 1, but servers\.container_res"):
-            over(tuning(), gpus_per_worker=1, servers=Role(container_resources={"requests": {NVIDIA: 3}}))
 
     def test_a_manifests_resources_that_are_filled_in_later_take_no_number(self) -> None:
         with pytest.raises(DescriptionError, match=r"^gpus_per_worker: "):

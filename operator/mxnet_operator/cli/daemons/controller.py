@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from mxnet_operator.api.job_url import template_mistake
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.interrupts import beside, first_signal
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.endpoints import Address, Handler, guarded, health_pages, metrics_pages, served
@@ -23,7 +20,6 @@ from mxnet_operator.controller.health import Health
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.controller.serving_certificate import CERTIFICATE, KEY, ServingCertificate
 from mxnet_operator.integrations.integration import Integration
-from mxnet_operator.integrations.registry import Settings, integrations
 from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, own_identity
 from mxnet_operator.kube.reviews import AccessReviewer
 from mxnet_operator.plan import Policy
@@ -69,51 +65,22 @@ def lease_times(duration: float, renew_deadline: float, retry_period: float) -> 
     """Build the times of a leader election, in seconds.
 
     Raises:
-        typer.BadParameter: they don't fit together.
+        ValueError: they don't fit together.
     """
     if not duration.is_integer():
-        raise typer.BadParameter(f"--leader-elect-lease-duration must be whole seconds, not {duration:g} s")
-    try:
-        return LeaseTimes(int(duration), renew_deadline, retry_period)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def chosen_integrations(gang_scheduling: str, gang_scheduler_name: str) -> tuple[Integration, ...]:
-    """Return the integrations that the flags ask for.
-
-    Raises:
-        typer.BadParameter: a flag names nothing that exists.
-    """
-    try:
-        return integrations(Settings(gang_scheduling=gang_scheduling, gang_scheduler_name=gang_scheduler_name))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def url_template(given: str) -> str:
-    """Return the template of --job-url-template.
-
-    Raises:
-        typer.BadParameter: it gives no address.
-    """
-    if given and (mistake := template_mistake(given)):
-        raise typer.BadParameter(f"--job-url-template {given!r} {mistake}")
-    return given
+        raise ValueError(f"--leader-elect-lease-duration must be whole seconds, not {duration:g} s")
+    return LeaseTimes(int(duration), renew_deadline, retry_period)
 
 
 def address(given: str | None, default_port: int) -> Address | None:
     """Parse a bind address; default to loopback, or in a pod to every address, since the kubelet's probes need it.
 
     Raises:
-        typer.BadParameter: `given` is not HOST:PORT.
+        ValueError: `given` is not HOST:PORT.
     """
-    if given is None:
-        return Address(None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1", default_port)
-    try:
+    if given is not None:
         return Address.parse(given)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    return Address(None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1", default_port)
 
 
 def names_in(values: Iterable[str]) -> tuple[str, ...]:
@@ -163,15 +130,11 @@ async def run(options: Options) -> None:
             await _serve(servers, "metrics", "--metrics-bind-address", options.metrics, pages, tls=tls)
             pages = health_pages(Health(controller, client))
             await _serve(servers, "health", "--health-probe-bind-address", options.health, pages)
-            running = asyncio.create_task(controller.run())
-            either: set[asyncio.Future[Any]] = {running, asked_to_stop}
-            try:
+            async with beside(controller.run()) as (running,):
+                either: set[asyncio.Future[Any]] = {running, asked_to_stop}
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 if not asked_to_stop.done():
                     await running  # Raises what it died of.
-            finally:
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
 
 
 def _certificate(folder: Path) -> ServingCertificate:

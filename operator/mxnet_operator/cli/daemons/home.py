@@ -4,9 +4,12 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.cli.errors import CommandError, extra_needed
+
+if TYPE_CHECKING:
+    from mxnet_operator.local.home import ClusterFiles
 
 RESTART_BACKOFF: Final = 1.0
 """Seconds before the first restart of a job of the local cluster, unless told."""
@@ -17,22 +20,29 @@ def usable_home() -> Iterator[Path]:
     """Yield the folder for local state.
 
     Raises:
-        CommandError: it can't be made, read or written by what the body does.
+        CommandError: it can't be made, read or written by what the body does, or the extra `local` isn't installed.
     """
     with extra_needed("local"):
         from mxnet_operator.local.home import HomeError, full_disk, mxjob_home  # noqa: PLC0415
 
-    try:
-        home = mxjob_home()
-    except HomeError as error:
-        raise CommandError(str(error)) from error
-    try:
-        yield home
-    except HomeError as error:
-        raise CommandError(str(error)) from error
-    except OSError as error:
-        if full := full_disk(home, error):
-            raise CommandError(full) from error
-        if not error.filename or not Path(os.fsdecode(error.filename)).is_relative_to(home):
-            raise
-        raise CommandError(str(HomeError.of(home, error))) from error
+        try:
+            home = mxjob_home()
+            try:
+                yield home
+            except OSError as error:
+                if full := full_disk(home, error):
+                    raise CommandError(full) from error
+                if not error.filename or not Path(os.fsdecode(error.filename)).is_relative_to(home):
+                    raise
+                raise HomeError.of(home, error) from error
+        except HomeError as error:
+            raise CommandError(str(error)) from error
+
+
+@contextlib.contextmanager
+def usable_files() -> "Iterator[ClusterFiles]":
+    """Yield the paths of the local cluster's files, as `usable_home` does their folder."""
+    with usable_home() as home:
+        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+
+        yield cluster_files(home)

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 from rich.text import Text
 
 from mxnet_operator.api.printable import printable
-from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
+from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files, usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.terminal import message_console, say
@@ -26,14 +25,7 @@ from mxnet_operator.kube.lease import LEASE_NAME, LeaderElector, LeaseTimes
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
-from mxnet_operator.local.home import (
-    ClusterState,
-    cluster_files,
-    full_disk,
-    installation,
-    make_cluster_folder,
-    running_state,
-)
+from mxnet_operator.local.home import ClusterState, full_disk, installation, make_cluster_folder, running_state
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
@@ -66,11 +58,7 @@ def in_background(options: ClusterOptions, policy: Policy, announce: int) -> Non
     """Run the cluster until the first signal; `announce` is the pipe to the process that started it."""
     _log_to_stderr("%(asctime)s %(levelname)s %(name)s: %(message)s", None)
     announcer = daemon.Announcer(announce)
-
-    def ready(_: ClusterState) -> None:
-        announcer.ready()
-
-    _serve(options, policy, announcer.step, ready)
+    _serve(options, policy, announcer.step, lambda _: announcer.ready())
 
 
 def detach(options: ClusterOptions, policy: Policy) -> None:
@@ -88,8 +76,8 @@ def ensure_running() -> None:
 
     One that runs is left, with its jobs, also where an upgrade has replaced its code.
     """
-    with usable_home() as home:
-        state = running_state(cluster_files(home))
+    with usable_files() as files:
+        state = running_state(files)
     if state is not None:
         if state.installation != installation():
             say(
@@ -104,19 +92,17 @@ def ensure_running() -> None:
 
 
 def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
+    flags = [
+        ("--cpus", options.cpus),
+        ("--gpus", options.gpus),
+        ("--gpu-share", options.gpu_share),
+        ("--restart-backoff", policy.first_backoff.total_seconds()),
+        *(("--resource", f"{name}={count}") for name, count in options.resources),
+        *(("--node-label", f"{key}={value}") for key, value in options.node_labels),
+    ]
     command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
-    if options.cpus is not None:
-        command += ["--cpus", str(options.cpus)]
-    if options.gpus is not None:
-        command += ["--gpus", str(options.gpus)]
-    if options.legacy:
-        command += ["--legacy"]
-    command += ["--gpu-share", str(options.gpu_share)]
-    for name, count in options.resources:
-        command += ["--resource", f"{name}={count}"]
-    for key, value in options.node_labels:
-        command += ["--node-label", f"{key}={value}"]
-    command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
+    command += [word for flag, value in flags if value is not None for word in (flag, str(value))]
+    command += ["--legacy"] if options.legacy else []
     home = Path()
     try:
         with usable_home() as home, message_console().status("starting the local cluster") as spinner:
@@ -129,10 +115,7 @@ def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
 
 
 def _serve(
-    options: ClusterOptions,
-    policy: Policy,
-    on_step: Callable[[str], None],
-    on_ready: Callable[[ClusterState], None],
+    options: ClusterOptions, policy: Policy, on_step: Callable[[str], None], on_ready: Callable[[ClusterState], None]
 ) -> None:
     make = partial(make_controller, policy=policy, settings=Settings(gang_scheduling="local"))
 
@@ -151,7 +134,9 @@ def _serve(
     except NoFreeSubnetError as error:
         raise CommandError(str(error)) from error
     except ComponentDiedError as error:
-        _died(error)
+        _log.error("%s", error, exc_info=error.__cause__)
+        hint = "this is a bug: please report it with the log"
+        raise CommandError(f"{error}: {error.__cause__}", hint=hint) from error
 
 
 def make_controller(
@@ -165,11 +150,6 @@ def make_controller(
     elector = LeaderElector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
     policy = msgspec.structs.replace(policy or Policy(), job_url_template=job_url_template)
     return Controller(client, elector=elector, policy=policy, integrations=integrations(settings))
-
-
-def _died(error: ComponentDiedError) -> NoReturn:
-    _log.error("%s", error, exc_info=error.__cause__)
-    raise CommandError(f"{error}: {error.__cause__}", hint="this is a bug: please report it with the log") from error
 
 
 class PrintableFormatter(logging.Formatter):

@@ -1,12 +1,16 @@
 """What the local cluster keeps on disk and no unfinished job needs, for `mxjob local prune` and `local status`."""
 
 import asyncio
+import contextlib
+import itertools
 import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from rich.filesize import decimal
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.cli.server.connection import Target, connect
@@ -33,8 +37,6 @@ class Use:
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What can be deleted."""
-
     jobs: tuple[dict[str, Any], ...]
     """Jobs that have ended."""
     of_jobs: tuple[Path, ...]
@@ -45,7 +47,6 @@ class Leftovers:
     environments: tuple[Path, ...]
 
     def lines(self) -> list[str]:
-        """Describe each kind with what it takes."""
         names = first_names([job["metadata"]["name"] for job in self.jobs], _SHOWN)
         found = (
             (len(self.jobs), f"ended jobs with their logs and files: {names}", self.of_jobs),
@@ -53,7 +54,7 @@ class Leftovers:
             (len(self.snapshots), "copies of scripts' folders", self.snapshots),
             (len(self.environments), "Python environments, built again when a job needs them", self.environments),
         )
-        return [f"{count} {what} ({size_text(disk_use(paths))})" for count, what, paths in found if count]
+        return [f"{count} {what} ({decimal(disk_use(paths))})" for count, what, paths in found if count]
 
     def size(self) -> int:
         return disk_use((*self.of_jobs, *self.pods, *self.snapshots, *self.environments))
@@ -65,10 +66,10 @@ def use_of(files: ClusterFiles) -> Use:
     Raises:
         CommandError: it can't be asked.
     """
-    return asyncio.run(_read(files)) if running_state(files) is not None else Use()
+    return asyncio.run(_use_of(files)) if running_state(files) is not None else Use()
 
 
-async def _read(files: ClusterFiles) -> Use:
+async def _use_of(files: ClusterFiles) -> Use:
     async with connect(Target(kubeconfig=str(files.kubeconfig))) as client:
         stored, pods = await asyncio.gather(stored_jobs(client, None, {}), client.list(PODS.path()))
     jobs = [in_v1_words(job) for job in stored]
@@ -79,14 +80,11 @@ async def _read(files: ClusterFiles) -> Use:
         *(pod["spec"] for pod in pods["items"] if (pod.get("status") or {}).get("phase") not in ENDED),
     ]
     containers = (each for spec in specs for each in (*spec["containers"], *(spec.get("initContainers") or ())))
-    return Use(ended, tuple(pods["items"]), frozenset(_reference(each.get("image", "")) for each in containers))
-
-
-def _reference(image: str) -> str:
-    try:
-        return normalised(image)
-    except ImageError:
-        return image
+    images = set()
+    for each in containers:
+        with contextlib.suppress(ImageError):  # no image has such a name
+            images.add(normalised(each.get("image", "")))
+    return Use(ended, tuple(pods["items"]), frozenset(images))
 
 
 def leftovers(files: ClusterFiles, store: ImageStore, use: Use) -> Leftovers:
@@ -128,30 +126,17 @@ async def _delete_jobs(files: ClusterFiles, jobs: Iterable[dict[str, Any]]) -> N
 
 def disk_use(paths: Iterable[Path], *, shared: bool = False) -> int:
     """Return the bytes on disk of folders: of the files that uv's cache has too if `shared`, else of all others."""
-    return sum(_use(path, shared=shared) for path in paths)
-
-
-def _use(path: Path, *, shared: bool) -> int:
     total = 0
-    for folder, _, names in os.walk(path):
+    for folder, _, names in itertools.chain.from_iterable(map(os.walk, paths)):
         for name in names:
-            try:
+            with contextlib.suppress(OSError):
                 found = os.lstat(os.path.join(folder, name))  # noqa: PTH118 - a third of the time
-            except OSError:
-                continue
-            total += found.st_blocks * 512 if (found.st_nlink > 1) is shared else 0
+                total += found.st_blocks * 512 if (found.st_nlink > 1) is shared else 0
     return total
 
 
-def size_text(size: int) -> str:
-    """Format bytes: `120.3 MB`."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size / 1e3:.0f} kB"
-
-
-def home_use(home: Path, files: ClusterFiles) -> dict[str, int]:
+def home_use(files: ClusterFiles) -> dict[str, int]:
+    home = files.root.parent
     images, claims = home / "images", disk_use([files.claims])
     return {
         "images": disk_use([images]),

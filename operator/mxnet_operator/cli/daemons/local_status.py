@@ -4,11 +4,12 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from rich.filesize import decimal
+
 from mxnet_operator.api.conditions import job_state
-from mxnet_operator.cli.daemons.local_prune import home_use, size_text
+from mxnet_operator.cli.daemons.local_prune import home_use
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.progress import elapsed_text
 from mxnet_operator.cli.server.connection import Target, connect
@@ -22,9 +23,10 @@ from mxnet_operator.local.kubelet.processes import left_over
 
 _SHOWN_FIRST = ("cpu", "memory")
 _SHOWN = 10
+START = "mxjob local up --detach"
 
 
-def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
+def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
     """Collect the state of a running cluster, for `--json`.
 
     Raises:
@@ -51,7 +53,7 @@ def collect(home: Path, files: ClusterFiles, state: ClusterState) -> dict[str, A
         "jobs": dict(sorted(jobs.items())),
         "residentBytes": use.resident_bytes,
         "cpuSeconds": round(use.cpu_seconds, 2),
-        "diskBytes": home_use(home, files),
+        "diskBytes": home_use(files),
     }
 
 
@@ -70,38 +72,33 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def disk_text(parts: dict[str, int]) -> str:
     """Format what a home takes on disk: `1.2 GB (images 0.9 GB, ...)`, with the command that frees some of it."""
     own = {name: size for name, size in parts.items() if name != "sharedWithUv"}
-    named = ", ".join(f"{name} {size_text(size)}" for name, size in own.items() if size)
-    shared = f", and {size_text(parts['sharedWithUv'])} shared with uv's cache" if parts["sharedWithUv"] else ""
-    return f"{size_text(sum(own.values()))} ({named}){shared}; mxjob local prune deletes what no unfinished job needs"
+    named = ", ".join(f"{name} {decimal(size)}" for name, size in own.items() if size)
+    shared = f", and {decimal(parts['sharedWithUv'])} shared with uv's cache" if parts["sharedWithUv"] else ""
+    return f"{decimal(sum(own.values()))} ({named}){shared}; mxjob local prune deletes what no unfinished job needs"
 
 
-def not_running(home: Path, files: ClusterFiles) -> dict[str, Any]:
+def not_running(files: ClusterFiles) -> dict[str, Any]:
     """Describe a cluster that is not ready, for `--json`: starting, stopping, or stopped with leftover processes."""
     pid = lock_holder(files.lock)
     if pid is not None:
         last = last_state(files)
         stopping = last is not None and last.stopping and last.pid == pid
         return {"state": "Stopping" if stopping else "Starting", "pid": pid}
-    return {
-        "state": "Stopped",
-        "pid": None,
-        "leftOver": left_over(files.pods),
-        "diskBytes": home_use(home, files),
-    }
+    return {"state": "Stopped", "pid": None, "leftOver": left_over(files.pods), "diskBytes": home_use(files)}
 
 
-def not_running_lines(found: dict[str, Any], start: str) -> Iterator[str]:
-    """Yield lines that describe what `not_running` found; `start` is the command that starts a cluster."""
+def not_running_lines(found: dict[str, Any]) -> Iterator[str]:
+    """Yield lines that describe what `not_running` found."""
     if found["state"] != "Stopped":
         yield f"the local cluster is {found['state'].lower()} (pid {found['pid']})"
         return
-    yield f"the local cluster is not running; start it with: {start}"
+    yield f"the local cluster is not running; start it with: {START}"
     if any(found["diskBytes"].values()):
         yield f"disk: {disk_text(found['diskBytes'])}"
     if pids := found["leftOver"]:
         shown = ", ".join(str(pid) for pid in pids[:_SHOWN]) + (", ..." if len(pids) > _SHOWN else "")
         yield f"{len(pids)} processes of its jobs still run (pid {shown}): the cluster and its reaper were killed"
-        yield f"stop them with: {start}"
+        yield f"stop them with: {START}"
 
 
 async def _ask(files: ClusterFiles) -> tuple[dict[str, str], Counter[str]]:

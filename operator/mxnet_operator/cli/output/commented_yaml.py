@@ -1,8 +1,8 @@
 """YAML with the comments that its source had, and comments above the fields that a conversion changed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import yaml
 
@@ -10,15 +10,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conversion import Conversion
 from mxnet_operator.api.formats.format import Path
 from mxnet_operator.api.manifest_text import Comment, Dumper, dump
-from mxnet_operator.cli.manifests import Document
-
-
-class _Entry(NamedTuple):
-    """Field or item of a document: where it begins, and its value."""
-
-    path: Path
-    line: int
-    value: yaml.Node
+from mxnet_operator.cli.manifests import Document, Entry, entries
 
 
 def commented_yaml(document: Document, conversion: Conversion | None, comments: Iterable[Comment]) -> str:
@@ -31,9 +23,9 @@ def commented_yaml(document: Document, conversion: Conversion | None, comments: 
     text = dump(content, dumper=_Dumper, width=120)
     root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     lines = text.rstrip("\n").split("\n")
-    written = {each.path: each for each in _entries(root)}
+    written = {each.path: each for each in entries(root)}
     above: dict[int, list[str]] = defaultdict(list)
-    fields = list(_entries(document.node))
+    fields = list(entries(document.node))
     for comment in comments:
         source = _field_of(comment, fields)
         if source is None:
@@ -59,21 +51,10 @@ def commented_yaml(document: Document, conversion: Conversion | None, comments: 
 
 def last_line(document: Document) -> int:
     """Return the line (from 0) on which the last field of a document begins."""
-    return max((each.line for each in _entries(document.node)), default=document.node.start_mark.line)
+    return max((each.line for each in entries(document.node)), default=document.node.start_mark.line)
 
 
-def _entries(node: yaml.Node, path: Path = ()) -> Iterator[_Entry]:
-    children: list[tuple[str, yaml.Node, yaml.Node]] = []
-    if isinstance(node, yaml.MappingNode):
-        children = [(key.value, key, value) for key, value in node.value]
-    elif isinstance(node, yaml.SequenceNode):
-        children = [(str(position), item, item) for position, item in enumerate(node.value)]
-    for step, begin, value in children:
-        yield _Entry((*path, step), begin.start_mark.line, value)
-        yield from _entries(value, (*path, step))
-
-
-def _field_of(comment: Comment, fields: list[_Entry]) -> Path | None:
+def _field_of(comment: Comment, fields: list[Entry]) -> Path | None:
     """Return the field that a comment is on: that of its line, else the next one; None after the last."""
     if comment.own_line:
         return next((each.path for each in fields if each.line > comment.line), None)
@@ -107,13 +88,13 @@ def _in_v1(path: Path, source: Any, content: Any) -> Path:
     return ("spec", *moved.get(path[1], path[1:2]), *path[2:])
 
 
-def _nearest(path: Path, written: Mapping[Path, _Entry]) -> _Entry:
+def _nearest(path: Path, written: Mapping[Path, Entry]) -> Entry:
     return next(
         (written[path[:end]] for end in range(len(path), 0, -1) if path[:end] in written), next(iter(written.values()))
     )
 
 
-def _ends_with_its_line(entry: _Entry) -> bool:
+def _ends_with_its_line(entry: Entry) -> bool:
     """Return whether a comment may follow a field's first line: unless its value is a text that goes on there."""
     value = entry.value
     return not isinstance(value, yaml.ScalarNode) or value.style == "|" or value.end_mark.line == entry.line

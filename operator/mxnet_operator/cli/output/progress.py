@@ -1,8 +1,13 @@
-"""Progress of a job: redrawn lines on a terminal, one line per change in a pipe."""
+"""Progress of a job and its replicas: redrawn lines on a terminal, one line per change in a pipe."""
 
+import contextlib
 import re
+import sys
 import time
-from types import TracebackType
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, Self
 
 from rich.console import Console, Group
@@ -10,11 +15,14 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.printable import printable_lines
-from mxnet_operator.cli.output.replica_lines import replica_lines
-from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
-from mxnet_operator.client.jobs import ready_counts
+from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, in_order, replica_state
+from mxnet_operator.cli.output.tables import STYLES
+from mxnet_operator.cli.output.terminal import message_console, write_log
+from mxnet_operator.cli.output.times import since
+from mxnet_operator.client.jobs import pods_of, ready_counts, replicas
 from mxnet_operator.readers.log_figures import SPEED, TIME_COST
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
@@ -28,6 +36,8 @@ _COUNTED: Final = " replica(s) failed (restart "
 _SAME_END: Final = "this attempt ended like the one before; to give up sooner next time: --backoff-limit 1"
 _REDRAW = 0.2
 """Seconds between two redraws of the replicas' lines."""
+_NO_POD = "no pod"
+_PROGRESS_FILE: Final = "ARGO_PROGRESS_FILE"
 
 _NAME_AND_STATE = 24
 """Width in characters of the job's name and state at the start of the progress line."""
@@ -113,9 +123,6 @@ class Progress:
     Where the log isn't shown, one line for each epoch of it.
     """
 
-    draws_replicas = False
-    """Whether `pods` has an effect."""
-
     def __init__(self, console: Console, *, show_log: bool) -> None:
         self._console = console
         self._show_log = show_log
@@ -133,9 +140,6 @@ class Progress:
             self._console.print(f"{text} after {elapsed_text(time.monotonic() - self._start)}", markup=False)
         for line in self._waits.new(job):
             self.note(line)
-
-    def pods(self, pods: list[dict[str, Any]]) -> None:
-        """Do nothing: the replica counts are enough for a pipe."""
 
     def log_line(self, line: str) -> None:
         """Write the log line, or the figures of the epoch that it ends."""
@@ -157,9 +161,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.training.position is not None and not self._show_log:
             self._note_epoch(self.training.position)
 
@@ -171,11 +173,9 @@ class Progress:
 class LiveProgress(Progress):
     """Progress at the foot of a terminal: the job and its replicas; log lines go above, or to a redirected stdout."""
 
-    draws_replicas = True
-
     def __init__(self, console: Console, *, show_log: bool) -> None:
         super().__init__(console, show_log=show_log)
-        self._stdout_is_terminal = stdout_is_terminal()
+        self._stdout_is_terminal = sys.stdout.isatty()
         self._job: dict[str, Any] | None = None
         self._pods: list[dict[str, Any]] | None = None
         self._replicas: list[Text] = []
@@ -221,9 +221,7 @@ class LiveProgress(Progress):
         self._live.start(refresh=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def _view(self) -> Group:
@@ -252,3 +250,73 @@ def progress(*, show_log: bool) -> Progress:
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console, show_log=show_log)
     return Progress(console, show_log=show_log)
+
+
+def replica_lines(
+    job: dict[str, Any], pods: Iterable[dict[str, Any]], *, most: int, now: datetime | None = None
+) -> list[Text]:
+    """Format name, state, its duration, exit code and reason of each replica; count more than `most` by type."""
+    states = in_order([replica_state(pod) for pod in pods_of(job, pods)])
+    wanted = replicas(job)
+    if max(len(wanted), len(states)) > most:
+        return list(_by_type(wanted, states, now))
+    found = {one.replica: one for one in states}
+    width = max(map(len, [*wanted, *found]), default=0)
+    state_width = max((len(one.state) for one in states), default=0)
+    lines = []
+    for name in dict.fromkeys([*wanted, *found]):
+        line = _line(name, width)
+        if one := found.get(name):
+            line.append(f"{one.state:<{state_width}}", style=STYLES.get(one.state, ""))
+            line.append(f"  {since(one.since, now)}")
+            line.append(f"  {one.end}" if one.end else "", style="red" if one.has_failed else "")
+            line.append(f"  {one.summary}" if one.summary else "", style="dim")
+        else:
+            line.append(_NO_POD, style="dim")
+        lines.append(line)
+    return lines
+
+
+def _by_type(wanted: list[str], states: list[ReplicaState], now: datetime | None) -> Iterator[Text]:
+    asked = Counter(name.rpartition("-")[0] for name in wanted)
+    kinds = [kind.lower() for kind in names.REPLICA_TYPES if asked[kind.lower()]]
+    width = max(map(len, kinds))
+    for kind in kinds:
+        here = [one for one in states if one.replica.rpartition("-")[0] == kind]
+        counts = Counter(one.state for one in here)
+        if missing := asked[kind] - len(here):
+            counts[_NO_POD] = missing
+        line = _line(kind, width)
+        for position, (state, count) in enumerate(counts.most_common()):
+            line.append(", " if position else "").append(f"{count} {state}", style=STYLES.get(state, ""))
+        if here:
+            line.append(f"  {since(max(one.since for one in here), now)}")
+        if failed := first_failed(here):
+            line.append(f"  {failed.replica} {failed.end}", style="red")
+        yield line
+
+
+def _line(name: str, width: int) -> Text:
+    return Text(f"  {name:<{width}}  ", overflow="ellipsis", no_wrap=True)
+
+
+class ProgressFile:
+    """File from which Argo's executor reads a step's progress: the epochs that have ended, of all, as `3/20`.
+
+    Argo names it in the container's `environment`; without a name, nothing is written.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._path = environment.get(_PROGRESS_FILE)
+        self._written = ""
+
+    def update(self, training: TrainingLog) -> None:
+        """Write the progress if it has changed and the number of epochs is known; Argo does without it."""
+        ended, epochs = training.epochs_ended(), training.epochs_wanted
+        if not self._path or ended is None or not epochs:
+            return
+        text = f"{max(0, min(ended, epochs))}/{epochs}"
+        if text != self._written:
+            self._written = text
+            with contextlib.suppress(OSError):
+                Path(self._path).write_text(f"{text}\n", encoding="utf-8")

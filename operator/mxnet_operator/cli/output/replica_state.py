@@ -33,7 +33,7 @@ class ReplicaState:
     exit_code: int | None
     since: str
     """When it entered this state, in the API's timestamp format."""
-    finished: str
+    finished: datetime | None
     why: str
     """Why it waits, or its termination message."""
     reason: str = ""
@@ -88,7 +88,7 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
         or status.get("startTime")
         or metadata.get("creationTimestamp")
         or "",
-        finished=ended.get("finishedAt") or _timestamp(ended_without_container(status_of(pod))),
+        finished=moment(ended.get("finishedAt")) or ended_without_container(status_of(pod)),
         why=""
         if outcome == "stopped"
         else (why_not_started(pod) if not (running or ended) else ended.get("message") or status.get("message") or ""),
@@ -100,7 +100,7 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
 def first_failed(states: Iterable[ReplicaState]) -> ReplicaState | None:
     """Return the replica whose failure was the cause: the rest of its gang is stopped within the same second."""
     failed = (state for state in states if state.has_failed)
-    return min(failed, key=lambda one: cause_order(moment(one.finished), one.exit_code, one.reason), default=None)
+    return min(failed, key=lambda one: cause_order(one.finished, one.exit_code, one.reason), default=None)
 
 
 def in_order(states: list[ReplicaState]) -> list[ReplicaState]:
@@ -111,7 +111,3 @@ def in_order(states: list[ReplicaState]) -> list[ReplicaState]:
         return kinds.get(kind, len(kinds)), int(index) if index.isdigit() else 0, state.pod
 
     return sorted(states, key=key)
-
-
-def _timestamp(time: datetime | None) -> str:
-    return "" if time is None else time.isoformat()

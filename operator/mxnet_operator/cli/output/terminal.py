@@ -20,16 +20,13 @@ from rich.text import Span, Text
 from mxnet_operator.api.printable import printable, printable_lines
 
 
-class _Readers:
+class _Stdout:
+    """State of stdout in this process."""
+
+    needs_reader = True
     """Whether a closed stdout, as after `| head -1`, ends this process."""
-
-    needed = True
-
-
-class _LogLine:
-    """Whether the last log line on stdout still lacks its newline."""
-
-    is_open = False
+    has_open_line = False
+    """Whether the last log line still lacks its newline."""
 
 
 class _Console(Console):
@@ -50,7 +47,7 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError again, where rich would exit, or discard further output; called by rich."""
-        if _Readers.needed:
+        if _Stdout.needs_reader:
             raise  # noqa: PLE0704
         _discard(self.file)
 
@@ -72,14 +69,14 @@ def say(text: str, style: str | None = None) -> None:
 
 def write_line(text: str) -> None:
     """Write a line of data to stdout and flush it."""
-    _write(printable(text) if stdout_is_terminal() else text, "\n")
+    _write(printable(text) if sys.stdout.isatty() else text, "\n")
 
 
 def write_log(piece: str, prefix: str = "", *, raw: bool = False) -> None:
     """Write a log line, newline included, to stdout and flush it; `raw` passes control characters to a terminal."""
-    if raw or not stdout_is_terminal():
+    if raw or not sys.stdout.isatty():
         _write(prefix, piece)
-        _LogLine.is_open = not piece.endswith("\n")
+        _Stdout.has_open_line = not piece.endswith("\n")
         return
     for line in printable_lines(piece):
         _write(prefix, line, "\n")
@@ -87,9 +84,9 @@ def write_log(piece: str, prefix: str = "", *, raw: bool = False) -> None:
 
 def _end_log_line() -> None:
     """End a log line that has no newline, where the next message would follow it in the same pipe or file."""
-    if _LogLine.is_open and _streams_are_one():
+    if _Stdout.has_open_line and _streams_are_one():
         _write("\n")
-        _LogLine.is_open = False
+        _Stdout.has_open_line = False
 
 
 def _streams_are_one() -> bool:
@@ -97,10 +94,6 @@ def _streams_are_one() -> bool:
         return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
     except (OSError, ValueError):  # a stream that is closed, or has no file
         return False
-
-
-def stdout_is_terminal() -> bool:
-    return sys.stdout.isatty()
 
 
 def open_streams() -> None:
@@ -112,7 +105,7 @@ def open_streams() -> None:
 
 def go_on_unread() -> None:
     """Discard output once its reader is gone, instead of ending the process."""
-    _Readers.needed = False
+    _Stdout.needs_reader = False
 
 
 def drop_output() -> None:
@@ -137,7 +130,7 @@ def _write(*parts: str) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        if _Readers.needed:
+        if _Stdout.needs_reader:
             raise
         _discard(sys.stdout)
 

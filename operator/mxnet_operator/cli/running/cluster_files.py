@@ -12,18 +12,17 @@ import tarfile
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, UsageError
 from mxnet_operator.cli.output.replica_state import replica_state
 from mxnet_operator.cli.output.terminal import message_console
+from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import collections, pod_name, pod_spec, replicas
+from mxnet_operator.kube.errors import CommandFailedError, KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.volumes import CLAIM, kept_mounts
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 Object = dict[str, Any]
 
@@ -63,15 +62,14 @@ def with_output_folders(job: Object) -> Object:
             pod = {"name": _POD, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
             main["env"] = [pod, {"name": names.OUTPUT_VARIABLE, "value": _FOLDER}, *(main.get("env") or ())]
     if not found:
-        raise CommandError(
+        raise UsageError(
             "--output: on a cluster, files outlive their pods in a PersistentVolumeClaim only, and the job mounts none",
             hint="name one: --volume CLAIM:/PATH; the script writes to $MXJOB_OUTPUT_DIR",
-            code=Exit.USAGE,
         )
     return changed
 
 
-async def bring_home_from_claim(client: "Client", job: Object, output: Path) -> list[Path]:
+async def bring_home_from_claim(client: Client, job: Object, output: Path) -> list[Path]:
     """Copy what the replicas wrote into their folders of the claim to `output`; return the folders that have files.
 
     Raises:
@@ -95,7 +93,7 @@ async def bring_home_from_claim(client: "Client", job: Object, output: Path) -> 
 
 
 async def copy_from_cluster(
-    client: "Client", job: Object, replica: str, path: str, final: Path, *, pods: Sequence[Object]
+    client: Client, job: Object, replica: str, path: str, final: Path, *, pods: Sequence[Object]
 ) -> None:
     """Copy a file or folder of a replica of a v1 job with these pods to `final`, which doesn't exist.
 
@@ -118,10 +116,8 @@ async def copy_from_cluster(
         await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
 
 
-async def _unpack(client: "Client", job: Object, pod: str, command: Sequence[str], folder: Path) -> None:
+async def _unpack(client: Client, job: Object, pod: str, command: Sequence[str], folder: Path) -> None:
     """Run `tar` in a pod and unpack what it writes into a new folder."""
-    from mxnet_operator.kube.client import CommandFailedError  # noqa: PLC0415
-
     path, count = PODS.path(job["metadata"]["namespace"], pod), 0
     await asyncio.to_thread(folder.mkdir, parents=True)
     with tempfile.TemporaryFile(dir=folder) as archive, message_console().status("copying") as shown:
@@ -151,10 +147,8 @@ def _sorted_out(draft: Path, output: Path, by_pod: dict[str, str]) -> list[Path]
 
 
 @contextlib.asynccontextmanager
-async def _reading_pod(client: "Client", job: Object, replica: str, mounts: Sequence[Object]) -> AsyncGenerator[str]:
+async def _reading_pod(client: Client, job: Object, replica: str, mounts: Sequence[Object]) -> AsyncGenerator[str]:
     """Create a pod with these mounts of a replica, and yield its name while it runs; then delete it."""
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     namespace = job["metadata"]["namespace"]
     made = await client.create(PODS.path(namespace), _pod(job, replica, mounts))
     name = made["metadata"]["name"]
@@ -166,7 +160,7 @@ async def _reading_pod(client: "Client", job: Object, replica: str, mounts: Sequ
             await client.delete(PODS.path(namespace, name), {"gracePeriodSeconds": 0})
 
 
-async def _until_running(client: "Client", namespace: str, name: str) -> None:
+async def _until_running(client: Client, namespace: str, name: str) -> None:
     why = "it has no state yet"
     selector = {"fieldSelector": f"metadata.name={name}"}
     try:
@@ -220,11 +214,7 @@ def _pod(job: Object, replica: str, mounts: Sequence[Object]) -> Object:
 
 
 def _claim_mounts(job: Object, replica: str, path: str) -> list[Object]:
-    """Return the mount in which a path lies, read-only.
-
-    Raises:
-        CommandError: it is in no claim, so it went with the pod.
-    """
+    """Return the mount in which a path lies, read-only."""
     spec = pod_spec(job, replica)
     claims = {each["name"] for each in spec.get("volumes") or () if each.get("persistentVolumeClaim")}
     found = [

@@ -1,28 +1,31 @@
-"""Creation of a job from a manifest, or adoption of the job that an earlier run of the same command created."""
+"""Creation of a job and of the claims that it lacks, or adoption of the job that an earlier run created."""
 
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import Kind
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.api.manifest_text import dump_all
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.local_files import is_local
-from mxnet_operator.cli.running.missing_claims import missing_claims
-from mxnet_operator.cli.server.connection import Target
+from mxnet_operator.cli.running.local_files import claim_folder, is_local
+from mxnet_operator.cli.server.connection import Client, Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, until_gone
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
-from mxnet_operator.kube.resources import Resource
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.answers import Stored
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS, Resource
+from mxnet_operator.readers.volumes import claims_needed
 
 Job = dict[str, Any]
+
+_CLAIM: Final = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "10Gi"}}}
+"""A claim that the pods of a job can share, on whichever nodes they run."""
 
 
 def check_adoptable(manifest: Job, label: str) -> None:
@@ -33,30 +36,26 @@ def check_adoptable(manifest: Job, label: str) -> None:
     """
     metadata = manifest["metadata"]
     if not metadata.get("name"):
-        raise CommandError(
+        raise UsageError(
             "--adopt finds a job by its name, but metadata.generateName generates a new name each time",
             hint="set metadata.name, to the same value whenever this run is repeated",
-            code=Exit.USAGE,
         )
     if not _labels(manifest).get(label):
-        raise CommandError(
+        raise UsageError(
             f"--adopt {label}: the manifest doesn't have this label, so this run's job could not be recognized",
             hint=f"set it under metadata.labels, to a value that only this run has: {label}: RUN",
-            code=Exit.USAGE,
         )
 
 
-async def create_job(client: "Client", manifest: Job, target: Target, objects: Sequence[Job] = ()) -> Job:
+async def create_job(client: Client, manifest: Job, target: Target, objects: Sequence[Job] = ()) -> Job:
     """Create the objects beside the job, the claims that the local cluster lacks, then the job; return it as v1.
 
     Raises:
         CommandError: a job of its name exists, or the server doesn't serve the kind.
         ApiError, ApiUnavailable: the request fails otherwise.
     """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     kind, namespace = kind_of_job(manifest), _namespace(client, manifest, target)
-    await _apply(client, [*objects, *await missing_claims(client, manifest, namespace, objects)], namespace)
+    await _apply(client, [*objects, *await _missing_claims(client, manifest, namespace, objects)], namespace)
     try:
         return await _post(client, manifest, kind, namespace)
     except ApiError as error:
@@ -72,7 +71,7 @@ async def create_job(client: "Client", manifest: Job, target: Target, objects: S
 
 
 async def create_or_adopt(
-    client: "Client",
+    client: Client,
     manifest: Job,
     target: Target,
     label: str,
@@ -91,8 +90,6 @@ async def create_or_adopt(
             quota is exceeded (TRY_AGAIN).
         ApiError, ApiUnavailable: the server rejects the request, or is away for longer than `retry_timeout` s.
     """
-    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
-
     manifest = _with_digest(manifest)
     retries = Retries(Outage(retry_timeout, say=say))
     while True:
@@ -100,7 +97,7 @@ async def create_or_adopt(
             try:
                 namespace = _namespace(client, manifest, target)
                 is_here = is_local(client.server)  # elsewhere a runner has no right to look for claims
-                claims = await missing_claims(client, manifest, namespace, objects) if is_here else []
+                claims = await _missing_claims(client, manifest, namespace, objects) if is_here else []
                 await _apply(client, [*objects, *claims], namespace)
                 return await _post(client, manifest, kind_of_job(manifest), namespace)
             except ApiError as error:
@@ -130,14 +127,12 @@ async def create_or_adopt(
             await retries.pause_or_raise(error)
 
 
-async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | None:
+async def find_job_of(client: Client, manifest: Job, target: Target) -> Job | None:
     """Find the job of the manifest's name, in the v1 format; None where there is none.
 
     Raises:
         ApiError, ApiUnavailable: the server doesn't tell.
     """
-    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
-
     resource, namespace = _resource(manifest, kind_of_job(manifest)), _namespace(client, manifest, target)
     found = await client.find(resource.path(namespace, manifest["metadata"]["name"]), shape=Stored)
     return None if found is None else in_v1_words(found)
@@ -148,14 +143,8 @@ def is_own(job: Job, manifest: Job, label: str) -> bool:
     return _labels(job).get(label) == _labels(manifest)[label] and _owners(manifest) <= _owners(job)
 
 
-async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> None:
-    """Create objects, or patch the ones that exist: a claim keeps its volume, a ConfigMap gets its new content.
-
-    Raises:
-        CommandError: the server rejects one.
-    """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
+async def _apply(client: Client, objects: Sequence[Job], namespace: str) -> None:
+    """Create objects, or patch the ones that exist: a claim keeps its volume, a ConfigMap gets its new content."""
     for each in objects:
         kind, name = each["kind"], each["metadata"]["name"]
         place = each["metadata"].get("namespace") or namespace
@@ -179,9 +168,7 @@ async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> No
             ) from error
 
 
-async def _post(client: "Client", manifest: Job, kind: Kind, namespace: str) -> Job:
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
+async def _post(client: Client, manifest: Job, kind: Kind, namespace: str) -> Job:
     path = _resource(manifest, kind).path(namespace)
     try:
         job = await client.create(path, manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"})
@@ -194,15 +181,14 @@ async def _post(client: "Client", manifest: Job, kind: Kind, namespace: str) -> 
 
 
 def _resource(manifest: Job, kind: Kind) -> Resource:
-    """Return the resource of the manifest's own API version."""
     return Resource(kind.group, manifest["apiVersion"].rpartition("/")[2], kind.plural)
 
 
-def _namespace(client: "Client", manifest: Job, target: Target) -> str:
+def _namespace(client: Client, manifest: Job, target: Target) -> str:
     given: str | None = manifest["metadata"].get("namespace")
     namespace = target.namespace or given or client.namespace
     if given is not None and given != namespace:
-        raise CommandError(f"the manifest's namespace is {given}, but --namespace is {namespace}", code=Exit.USAGE)
+        raise UsageError(f"the manifest's namespace is {given}, but --namespace is {namespace}")
     return namespace
 
 
@@ -249,3 +235,31 @@ def _labels(job: Job) -> dict[str, str]:
 
 def _owners(job: Job) -> set[str]:
     return {owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()}
+
+
+async def _missing_claims(client: Client, job: Job, namespace: str, objects: Sequence[Job]) -> list[Job]:
+    """Return the claims to create for `job` on the local cluster; on another, print them for the user to create.
+
+    `objects` are created before the job. On other clusters a claim that this user may not read counts as present.
+    """
+    local = is_local(client.server)
+    given = {each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"}
+    specs = (in_v1_words(job)["spec"].get("mxReplicaSpecs") or {}).values()
+    mounted = {name for each in specs for name in claims_needed(each["template"]["spec"])}
+    missing = []
+    for name in sorted(mounted - given):
+        try:
+            if await client.find(PERSISTENT_VOLUME_CLAIMS.path(namespace, name)) is not None:
+                continue
+        except ApiError:
+            if local:
+                raise
+            continue
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": _CLAIM}
+        if local:
+            say(f"there is no PersistentVolumeClaim {name} yet; its folder is {claim_folder(namespace, name)}")
+            missing.append(claim)
+        else:
+            say(f"there is no PersistentVolumeClaim {name}, and the job waits for it; to create it:")
+            say(f"kubectl apply -n {namespace} -f - <<'EOF'\n{dump_all([claim])}EOF")
+    return missing

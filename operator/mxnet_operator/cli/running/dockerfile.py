@@ -29,7 +29,7 @@ _LIBGFORTRAN: Final = (
 """MXNet 0.12 and 1.0.0 need it, and Debian has a newer one."""
 
 
-def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[str], base: str | None) -> bool:
+def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[str], base: str) -> bool:
     """Write a Dockerfile of a folder unless it has one, and its .dockerignore; returns whether it was written.
 
     Where the MXNet image `base` is one of a day, the lock of its packages is written beside it.
@@ -48,13 +48,21 @@ def write_dockerfile(folder: Path, command: Sequence[str], packages: Sequence[st
         f"CMD {json.dumps(list(command), ensure_ascii=False)}",
         "",
     ]
-    path = folder / "Dockerfile"
+    is_new = write_new(folder / "Dockerfile", "\n".join(lines))
+    if is_new and not (folder / ".dockerignore").exists():
+        write_new(folder / ".dockerignore", _dockerignore(folder))
+    return is_new
+
+
+def write_new(path: Path, text: str) -> bool:
+    """Write a file unless it exists; returns whether it was written.
+
+    Raises:
+        CommandError: it can't be written.
+    """
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write("\n".join(lines))
-        path = folder / ".dockerignore"
-        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
-            file.write(_dockerignore(folder))
+            file.write(text)
     except FileExistsError:
         return False
     except OSError as error:
@@ -86,13 +94,13 @@ def _of_today(folder: Path, packages: Sequence[str]) -> list[str]:
     return lines
 
 
-def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[str] | None:
+def _of_a_day(folder: Path, packages: Sequence[str], base: str) -> list[str] | None:
     """Write the lock of a day's image and return the Dockerfile that installs it; None for another base."""
     with image_store() as store:
         from mxnet_operator.local.images import DayImage  # noqa: PLC0415
+        from mxnet_operator.local.images.environment import PYTHON_VARIABLES  # noqa: PLC0415
 
-        image = None if base is None else DayImage.parse(base)
-        if base is None or image is None:
+        if (image := DayImage.parse(base)) is None:
             return None
         lock = asyncio.run(store.lock_of(folder, packages, base))
     try:
@@ -106,7 +114,7 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[s
         "# libmxnet.so is linked to both.",
         "RUN apt-get update && apt-get install --yes --no-install-recommends libgomp1 libquadmath0 \\",
         "    && rm -rf /var/lib/apt/lists/*",
-        "ENV MPLBACKEND=Agg PYTHONIOENCODING=utf-8:surrogateescape",
+        f"ENV {' '.join(map('='.join, PYTHON_VARIABLES.items()))}",
         "WORKDIR /workspace",
         f"COPY {_LOCK} .",
         f"RUN pip install --no-cache-dir --require-hashes -r {_LOCK}",

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.running.given_command import OF_A_DAY, is_given, is_mounted
-from mxnet_operator.cli.running.projects import PROJECTS
 from mxnet_operator.cli.running.proposed_day import runnable_day
 from mxnet_operator.cli.running.removals import removal_in
 from mxnet_operator.cli.running.rerun import (
@@ -25,6 +24,7 @@ from mxnet_operator.cli.running.rerun import (
 )
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.script_text import names_distributed_kvstore
+from mxnet_operator.local.projects import PROJECTS
 
 _NO_MODULE: Final = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '?([\w.]+)")
 _SAID: Final = {"Onnx and protobuf need to be installed": "onnx", "IProgress not found": "ipywidgets"}
@@ -56,12 +56,11 @@ def refuse_what_must_fail(script: Script, *, needs_driver: bool) -> None:
     """
     if not is_given(*OF_A_DAY) and (found := script.text.certain_failure) is not None:
         again = rerun(script, Lacks(removal=found.removal))
-        raise CommandError(f"{found.why}: {again}", hint=f"  {found.place}", code=Exit.USAGE)
+        raise UsageError(f"{found.why}: {again}", hint=f"  {found.place}")
     if needs_driver and not has_nvidia_driver():
-        raise CommandError(
+        raise UsageError(
             "--gpus-per-worker: this machine lacks NVIDIA's driver (libcuda.so.1), which the MXNet for GPUs needs",
             hint="install the driver; or run on CPUs: leave out --gpus-per-worker; or on a cluster: --context NAME",
-            code=Exit.USAGE,
         )
 
 

@@ -3,19 +3,17 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from mxnet_operator.cli.output.progress import Progress
+from mxnet_operator.cli.interrupts import beside
+from mxnet_operator.cli.output.progress import LiveProgress, Progress
+from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import collections, pod_selector
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.training import compare_workers
+from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
-
 
 _LOOK: Final = 10.0
 """Seconds between two looks at whether a worker stands still."""
@@ -24,30 +22,18 @@ _LOOKS_AT_ALL: Final = 3
 
 
 def replicas_shown(
-    client: "Client", job: dict[str, Any], shown: Progress, outage: Outage
-) -> AbstractAsyncContextManager[None]:
-    """Show the job's pods in `shown` for the length of the body, if it draws replicas."""
-    return _beside(_follow(client, job, shown, outage)) if shown.draws_replicas else contextlib.nullcontext()
+    client: Client, job: dict[str, Any], shown: Progress, outage: Outage
+) -> AbstractAsyncContextManager[Any]:
+    """Show the job's pods for the length of the body, on a terminal: for a pipe their counts are enough."""
+    return beside(_follow(client, job, shown, outage)) if isinstance(shown, LiveProgress) else contextlib.nullcontext()
 
 
-def workers_compared(client: "Client", job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[None]:
+def workers_compared(client: Client, job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[Any]:
     """Show for the length of the body where all workers stand still, and which are slow, each once."""
-    return _beside(_compare(client, job, shown))
-
-
-@contextlib.asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do this work for the length of the body."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    return beside(_compare(client, job, shown))
 
 
 def rest_of_log(job: dict[str, Any], replica: str) -> str:
-    """Return what to say of a replica whose log was not shown to its end."""
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     return (
         f"{replica}: the rest of its log was not received; read all of it with: "
@@ -56,15 +42,12 @@ def rest_of_log(job: dict[str, Any], replica: str) -> str:
 
 
 def gone_text(job: dict[str, Any], outage: Outage, otherwise: str) -> str:
-    """Return what to say of a job that isn't there any more."""
     if not outage.longest:
         return otherwise
     return f"job {job['metadata']['name']} is gone: the API server came back without it"
 
 
-async def _follow(client: "Client", job: dict[str, Any], shown: Progress, outage: Outage) -> None:
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
+async def _follow(client: Client, job: dict[str, Any], shown: LiveProgress, outage: Outage) -> None:
     path = PODS.path(job["metadata"]["namespace"])
     try:
         async with contextlib.aclosing(collections(client, path, pod_selector(job), outage=outage)) as changes:
@@ -74,7 +57,7 @@ async def _follow(client: "Client", job: dict[str, Any], shown: Progress, outage
         shown.note(f"the replicas can't be shown: {error}")
 
 
-async def _compare(client: "Client", job: dict[str, Any], shown: Progress) -> None:
+async def _compare(client: Client, job: dict[str, Any], shown: Progress) -> None:
     training, stall, said, slow_said = shown.training, "", "", False
     for look in itertools.count():
         await asyncio.sleep(_LOOK)

@@ -32,13 +32,11 @@ def given_command(*options: str, without: str = "", by: Sequence[str] = ()) -> s
 
 
 def is_given(*flags: str) -> bool:
-    """Whether the user gave one of these options."""
     own, _ = _split()
     return any(word.partition("=")[0] in flags for word in own)
 
 
 def given_values(flag: str) -> list[str]:
-    """Return the values that the user gave an option."""
     own, _ = _split()
     after = [value for word, value in pairwise(own) if word == flag]
     return [*after, *(word.partition("=")[2] for word in own if word.startswith(f"{flag}="))]

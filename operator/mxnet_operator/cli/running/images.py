@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.filesize import decimal
 
-from mxnet_operator.cli.daemons.home import usable_home
-from mxnet_operator.cli.errors import CommandError, extra_needed
-from mxnet_operator.cli.options import option
+from mxnet_operator.cli.command import option
+from mxnet_operator.cli.daemons.home import usable_files, usable_home
+from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.cli.running.given_command import given_command, is_given
 from mxnet_operator.cli.running.proposed_day import proposed_day
@@ -37,13 +38,13 @@ def image_store() -> "Iterator[ImageStore]":
     Raises:
         CommandError: an image can't be named, added or built by the body.
     """
-    with extra_needed("local"):
+    with usable_home() as home:
         from mxnet_operator.local.images import ImageError, ImageStore  # noqa: PLC0415
-    try:
-        with usable_home() as home:
+
+        try:
             yield ImageStore(home)
-    except ImageError as error:
-        raise CommandError(str(error)) from error
+        except ImageError as error:
+            raise CommandError(str(error)) from error
 
 
 def build_image(store: "ImageStore", image: "Image") -> None:
@@ -71,30 +72,23 @@ def build_image(store: "ImageStore", image: "Image") -> None:
         asyncio.run(store.ensure(image, report))
 
 
-AsOfOption = Annotated[
-    str | None,
-    option(
-        "--as-of",
-        metavar="DAY",
-        help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then.",
-    ),
-]
-PythonOption = Annotated[
-    str | None, option("--python", metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's.")
-]
-MXNetOption = Annotated[
-    str | None,
-    option("--mxnet", metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1."),
-]
-
-
 @dataclass(frozen=True, slots=True)
 class EnvironmentOptions:
     """Environment of a script as written on the command line: a day, a Python, an MXNet."""
 
-    as_of: str | None = None
-    python: str | None = None
-    mxnet: str | None = None
+    as_of: Annotated[
+        str | None,
+        option(
+            metavar="DAY", help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then."
+        ),
+    ] = None
+    python: Annotated[
+        str | None,
+        option(metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's."),
+    ] = None
+    mxnet: Annotated[
+        str | None, option(metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1.")
+    ] = None
 
     def given(self) -> str:
         """Return the options that were given, for messages; empty for none."""
@@ -163,10 +157,14 @@ def add_folder(
         _drop_old_snapshots(store)
         left_out = f"; left out by {snapshot.rules}: {_some(snapshot.left_out)}" if snapshot.left_out else ""
         files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
-        say(f"image {image.name}: {files}, {_size(snapshot.size)} of {folder}{left_out}")
+        say(f"image {image.name}: {files}, {decimal(snapshot.size)} of {folder}{left_out}")
         if snapshot.withheld:
-            what, first = _some([_with_target(folder / each, each) for each in snapshot.withheld]), snapshot.withheld[0]
-            say(f"left out: {what}; to include one, write a line such as !{first} into {snapshot.rules}")
+            paths = {name: folder / name for name in snapshot.withheld}
+            found = [
+                f"{name} (a link to {p.readlink()}: --mount)" if p.is_symlink() else name for name, p in paths.items()
+            ]
+            first = snapshot.withheld[0]
+            say(f"left out: {_some(found)}; to include one, write a line such as !{first} into {snapshot.rules}")
         if build and not store.ready(image):
             download = next(size for build, size in _DOWNLOADS.items() if build in base)
             say(f"building its Python environment, which is kept ({download} the first time)")
@@ -183,10 +181,9 @@ def _drop_old_snapshots(store: "ImageStore") -> None:
     if not store.unused_snapshots(frozenset(), keep=KEPT_SNAPSHOTS):
         return
     from mxnet_operator.cli.daemons.local_prune import use_of  # noqa: PLC0415
-    from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
 
-    with contextlib.suppress(CommandError), usable_home() as home:
-        store.drop_snapshots(store.unused_snapshots(use_of(cluster_files(home)).images, keep=KEPT_SNAPSHOTS))
+    with contextlib.suppress(CommandError), usable_files() as files:
+        store.drop_snapshots(store.unused_snapshots(use_of(files).images, keep=KEPT_SNAPSHOTS))
 
 
 def image_name(folder: Path) -> str:
@@ -203,12 +200,3 @@ def complete_image(_: typer.Context, incomplete: str) -> list[str]:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-
-
-def _with_target(path: Path, name: str) -> str:
-    """Return a path's name, with the target of a link: a folder of data is mounted instead of copied."""
-    return f"{name} (a link to {path.readlink()}: --mount)" if path.is_symlink() else name
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB" if size >= 1e3 else f"{size} bytes"

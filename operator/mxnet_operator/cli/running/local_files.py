@@ -1,14 +1,13 @@
 """What the replicas of a job wrote on the local cluster, for the commands that show or copy it."""
 
-import contextlib
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.cli.daemons.home import usable_home
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.daemons.home import usable_files
+from mxnet_operator.cli.errors import UsageError, extra_needed
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.cli.server.connection import local_cluster
@@ -17,6 +16,9 @@ from mxnet_operator.kube.resources import is_path_segment
 if TYPE_CHECKING:
     from mxnet_operator.local.job_files import LocalJobFiles
     from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written
+
+exists: Final = os.path.lexists
+"""Whether there is a file, folder or link of this name, even a broken link."""
 
 
 def is_local(server: str) -> bool:
@@ -29,47 +31,33 @@ def local_job_files(server: str) -> "LocalJobFiles | None":
     """Return the reader of the local cluster's files, where this API server is the local cluster."""
     if not is_local(server):
         return None
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+    with usable_files() as files:
         from mxnet_operator.local.images import ImageStore  # noqa: PLC0415
         from mxnet_operator.local.job_files import LocalJobFiles  # noqa: PLC0415
 
-    with usable_home() as home:
-        return LocalJobFiles(cluster_files(home).pods, ImageStore(home))
+        return LocalJobFiles(files.pods, ImageStore(files.root.parent))
 
 
 def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, "ContainerPaths"]:
     """Return the paths of each replica whose pod has started on this machine, by replica."""
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+    with usable_files() as files:
         from mxnet_operator.local.kubelet.pod_files import job_paths  # noqa: PLC0415
 
-    with usable_home() as home:
-        return job_paths(cluster_files(home).pods, job, pods)
+        return job_paths(files.pods, job, pods)
 
 
 def paths_of_earlier_run(namespace: str, pod: str) -> "ContainerPaths | None":
     """Return the paths of a pod of an earlier run of the local cluster that left files; None for none."""
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
+    with usable_files() as files:
         from mxnet_operator.local.kubelet.pod_files import newest_paths  # noqa: PLC0415
 
-    with usable_home() as home:
-        return newest_paths(cluster_files(home).pods, namespace, pod, names.CONTAINER)
+        return newest_paths(files.pods, namespace, pod, names.CONTAINER)
 
 
 def claim_folder(namespace: str, name: str) -> Path:
     """Return the folder of a claim of the local cluster, which is made for the first pod that uses it."""
-    with extra_needed("local"):
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
-
-    with usable_home() as home:
-        return cluster_files(home).claims / namespace / name
-
-
-def exists(path: Path) -> bool:
-    """Return whether there is a file, folder or link of this name, even a broken link."""
-    return os.path.lexists(path)
+    with usable_files() as files:
+        return files.claims / namespace / name
 
 
 def copy(real: Path, final: Path, *, follow: bool) -> None:
@@ -97,12 +85,6 @@ def copy(real: Path, final: Path, *, follow: bool) -> None:
         raise
 
 
-def mark_unsuccessful(output: Path, job: str) -> None:
-    """Note in the folder of `--output` that its files are those of a job that did not succeed."""
-    with contextlib.suppress(OSError):
-        (output / names.OUTPUT_MARK).write_text(job, encoding="utf-8")
-
-
 def check_output(output: Path) -> None:
     """Make the folder for `--output`; one with the files of a job that did not succeed is renamed first.
 
@@ -122,17 +104,14 @@ def check_output(output: Path) -> None:
         if is_empty:
             mark.touch()
     except OSError as error:
-        raise CommandError(f"--output {output}: {error.strerror or error}", code=Exit.USAGE) from error
+        raise UsageError(f"--output {output}: {error.strerror or error}") from error
     if not is_empty:
-        raise CommandError(
-            f"--output {output}: the folder is not empty, and nothing is overwritten",
-            hint="name a new folder",
-            code=Exit.USAGE,
+        raise UsageError(
+            f"--output {output}: the folder is not empty, and nothing is overwritten", hint="name a new folder"
         )
 
 
 def written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list["Written"]:
-    """List the new files of each replica that has any."""
     with extra_needed("local"):
         from mxnet_operator.local.kubelet.pod_files import written as written_in  # noqa: PLC0415
 

@@ -42,7 +42,6 @@ class Removal:
 
     @property
     def released(self) -> date:
-        """Its day."""
         return date.fromisoformat(self.without.split(", ")[1])
 
     @property

@@ -12,20 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from mxnet_operator.cli.running.given_command import OF_A_DAY, given_command, given_values, is_given, is_mounted
-from mxnet_operator.cli.running.projects import IN_THE_IMAGE, NEWEST_PYTHON_OF_NUMPY, PROJECTS
 from mxnet_operator.cli.running.proposed_day import day_of_packages, runnable_day
 from mxnet_operator.cli.running.removals import PYTHON_2, REMOVALS, Removal
 from mxnet_operator.cli.running.script import Script
 from mxnet_operator.cli.running.setup_files import read_setup_file
+from mxnet_operator.local.projects import IN_THE_IMAGE, NEWEST_PYTHON_OF_NUMPY, PROJECTS
 
 _MODULES: Final = "/modules"
 ON_CPU: Final = ("--env", "MXJOB_GPU=cpu")
 _MXNET_PIN: Final = re.compile(r"\s*mxnet[\w-]*\s*==")
 _NUMPY_PIN: Final = re.compile(r"\s*numpy\s*==\s*(\d+\.\d+)")
-_SINCE: Final = {
-    **dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21)),
-    "cv2": date(2018, 5, 15),
-}
+_SINCE: Final = {**dict.fromkeys(("mxnet.np", "mxnet.npx"), date(2020, 2, 21)), "cv2": date(2018, 5, 15)}
 """Modules, and a day on which the index has them: scripts had a nightly MXNet; wheels of OpenCV were deleted."""
 _HEADLESS_SINCE: Final = "2018-09-01"
 """Day before which opencv-python-headless was not on the index."""
@@ -109,7 +106,6 @@ def fitting_environment(script: Script, removal: Removal | None = None) -> tuple
 
 
 def has_nvidia_driver() -> bool:
-    """Whether this machine has the library of NVIDIA's driver."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

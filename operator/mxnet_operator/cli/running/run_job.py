@@ -2,34 +2,31 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import shlex
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.job_url import job_page
+from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.interrupts import first_signal
-from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.interrupts import beside, first_signal
+from mxnet_operator.cli.output.progress import Progress, ProgressFile, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.argo_workflow import ProgressFile
+from mxnet_operator.cli.output.times import duration
+from mxnet_operator.cli.running.cluster_files import bring_home_from_claim
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, finish_interrupted, part_as_step
-from mxnet_operator.cli.running.local_files import (
-    bring_home,
-    claim_folder,
-    is_local,
-    local_job_files,
-    mark_unsuccessful,
-    written,
-)
-from mxnet_operator.cli.running.run_outputs import Record, ReportError
-from mxnet_operator.cli.server.connection import Target, connect, until_cluster_stops
+from mxnet_operator.cli.running.local_files import bring_home, claim_folder, is_local, local_job_files, written
+from mxnet_operator.cli.running.run_outputs import Record, ReportError, write_report
+from mxnet_operator.cli.server.connection import Client, Target, connect, until_cluster_stops
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.job_events import job_events
 from mxnet_operator.client.jobs import (
@@ -45,15 +42,17 @@ from mxnet_operator.client.outage import RETRY_SECONDS, Outage
 from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import epochs_wanted
 from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.pods import ENDED
 from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
 if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
     from mxnet_operator.local.kubelet.pod_files import Written
 
 
+_following = functools.partial(option, panel="While the job runs")
+_for_programs = functools.partial(option, panel="For programs that run jobs")
 _HOW_TO_GO_ON: Final = {
     "logs -f {}": "follows its log",
     "describe {}": "shows its state",
@@ -68,41 +67,80 @@ _FIRST_REQUEST: Final = 5.0
 """Seconds that an interrupted `--adopt` run waits for its request to create the job."""
 
 
+DetachOption = Annotated[
+    bool, _following("--detach", "-d", help="Create the job, print how to follow and stop it, and exit.")
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of `mxjob run` beside the job itself.
+    on_interrupt: Annotated[
+        OnInterrupt | None,
+        _following(
+            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks."
+        ),
+    ] = None
+    detach: DetachOption = False
+    logs: Annotated[bool, _following(help="Show the log of a replica on stdout.", show_default=True)] = True
+    replica: Annotated[
+        str | None, _following(metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0.")
+    ] = None
+    report: Annotated[Path | None, option(metavar="FILE", help="Write an HTML report when the job has ended.")] = None
+    output: Annotated[
+        Path | None,
+        option(
+            metavar="FOLDER",
+            help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
+            "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
+            "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None, _following(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.")
+    ] = None
+    adopt: Annotated[
+        str | None,
+        _for_programs(
+            metavar="LABEL",
+            help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
+            " the manifest's.",
+        ),
+    ] = None
+    output_dir: Annotated[
+        Path | None,
+        _for_programs(
+            metavar="DIR",
+            help="Folder for the files job, state, message, result and files, written however the job ends.",
+        ),
+    ] = None
+    message_file: Annotated[
+        Path | None,
+        _for_programs(metavar="FILE", help="File for the message too, 4 kB at most; in a pod: /dev/termination-log."),
+    ] = None
+    workflow: Annotated[
+        str | None,
+        _for_programs(
+            metavar="NAME",
+            help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
+            " terminated or deleted, or the step's deadline has passed.",
+        ),
+    ] = None
+    retry_timeout: Annotated[
+        float,
+        _for_programs(
+            parser=duration,
+            metavar="DURATION",
+            help="How long to wait while the API server can't be reached; default: 1m.",
+        ),
+    ] = RETRY_SECONDS
 
-    Args:
-        on_interrupt: whether an interruption deletes, stops or keeps the job; None: ask on a terminal, else delete.
-        workflow: name of an Argo Workflow whose state decides that instead.
-        adopt: label by which an existing job of the manifest's name is recognized as this run's; None: never adopt.
-        logs: whether to show the log of a replica.
-        replica: the replica whose log is shown; None: the main one.
-        report: file for an HTML report on the finished job.
-        output: folder for what the replicas wrote into their working directories.
-        timeout: seconds after which the run is interrupted.
-        retry_timeout: retry budget, in seconds, while the API server can't be reached.
-        detach: whether to leave the job running once it is created.
-        objects: what the manifest has beside the job, such as a ConfigMap; applied before the job is created.
-    """
 
-    on_interrupt: OnInterrupt | None = None
-    workflow: str | None = None
-    adopt: str | None = None
-    logs: bool = True
-    replica: str | None = None
-    report: Path | None = None
-    output: Path | None = None
-    timeout: float | None = None
-    retry_timeout: float = RETRY_SECONDS
-    detach: bool = False
-    objects: Sequence[dict[str, Any]] = ()
-
-
-async def run_job(manifest: dict[str, Any], target: Target, options: Options, record: Record) -> Exit:
+async def run_job(
+    manifest: dict[str, Any], target: Target, options: Options, record: Record, objects: Sequence[dict[str, Any]] = ()
+) -> Exit:
     """Create or adopt the job and show it until it ends; on an interruption, delete or keep it.
 
-    `record` is updated with each version of the job.
+    `record` is updated with each version of the job. `objects` are those beside it, such as a ConfigMap.
 
     Raises:
         CommandError: it can't be created, or an outage of the API server lasts too long.
@@ -111,9 +149,16 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
     def ours(job: dict[str, Any]) -> bool:
         return options.adopt is None or is_own(job, manifest, options.adopt)
 
+    async def begin(client: Client) -> None:
+        label, retry = options.adopt, options.retry_timeout
+        if label is None:
+            record.seen(await create_job(client, manifest, target, objects))
+        else:
+            record.seen(await create_or_adopt(client, manifest, target, label, objects, retry_timeout=retry))
+
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
-            beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
+            beginning = asyncio.create_task(begin(client))
             following = asyncio.create_task(_follow_begun(client, beginning, target, options, record))
             await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
@@ -142,8 +187,6 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
 @contextlib.asynccontextmanager
 async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
     """Give outages of the API server their own exit code with `adopt`: the same command finds the job again."""
-    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
-
     try:
         yield
     except (ApiUnavailable, ApiError) as error:
@@ -156,19 +199,8 @@ async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
         ) from error
 
 
-async def _begin(client: "Client", manifest: dict[str, Any], target: Target, options: Options, record: Record) -> None:
-    if options.adopt is None:
-        record.seen(await create_job(client, manifest, target, options.objects))
-    else:
-        record.seen(
-            await create_or_adopt(
-                client, manifest, target, options.adopt, options.objects, retry_timeout=options.retry_timeout
-            )
-        )
-
-
 async def _follow_begun(
-    client: "Client", beginning: "asyncio.Task[None]", target: Target, options: Options, record: Record
+    client: Client, beginning: "asyncio.Task[None]", target: Target, options: Options, record: Record
 ) -> Exit:
     await asyncio.shield(beginning)
     if not options.detach:
@@ -180,50 +212,53 @@ async def _follow_begun(
     return Exit.OK
 
 
-async def _follow_while_cluster_runs(client: "Client", options: Options, record: Record) -> Exit:
+async def _follow_while_cluster_runs(client: Client, options: Options, record: Record) -> Exit:
     """Follow the job; end at once where it is the local cluster's, and that is stopped."""
-    following = asyncio.create_task(_follow(client, options, record))
-    stopped = asyncio.create_task(until_cluster_stops(client.server))
-    try:
+    async with (
+        beside(until_cluster_stops(client.server)) as (stopped,),
+        beside(_follow(client, options, record)) as (following,),
+    ):
         await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
             return await following
-    finally:
-        following.cancel()
-        stopped.cancel()
-        await asyncio.gather(following, stopped, return_exceptions=True)
     record.message = f"the local cluster was stopped, and job {record.name} with it"
     say(f"{record.message}; its files stay for a week: mxjob cp {record.name}:PATH .", style="red")
     return Exit.FAILED if options.adopt is None else Exit.DELETED
 
 
-async def _follow(client: "Client", options: Options, record: Record) -> Exit:
+async def _follow(client: Client, options: Options, record: Record) -> Exit:
     """Show the job until it ends, then its outcome."""
     job = record.job or {}
     name = record.name
-    start = time.monotonic()
+    page, start = "", time.monotonic()
     with progress(show_log=options.logs) as shown:
         shown.job(job)
         shown.training.epochs_wanted = epochs_wanted(job)
         replica = options.replica or main_replica(job)
-        of_step = ProgressFile.of(os.environ if options.workflow is not None else {})
+        of_step = ProgressFile(os.environ if options.workflow is not None else {})
 
         def on_line(line: str) -> None:
             shown.log_line(line)
             of_step.update(shown.training)
+
+        def on_change(current: dict[str, Any]) -> None:
+            nonlocal page
+            record.seen(current)
+            shown.job(current)
+            if not page and (page := job_page(current)):
+                shown.note(f"page: {page}")
 
         outage = Outage(options.retry_timeout, say=shown.note)
         follower = LogFollower(client, job, replica, on_line, on_wait=shown.waiting, outage=outage)
         follower.start()
         try:
             async with replicas_shown(client, job, shown, outage), workers_compared(client, job, shown):
-                await _until_finished(client, record, shown, outage)
+                await until_finished(client, job, outage=outage, on_change=on_change)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))
             record.seen(await with_whole_result(client, record.job or {}, outage=outage))
         except DeletedError:
-            record.message = gone_text(job, outage, f"job {name} was deleted by somebody else before it finished")
-            say(record.message)
+            record.say(gone_text(job, outage, f"job {name} was deleted by somebody else before it finished"))
             return Exit.FAILED if options.adopt is None else Exit.DELETED
         finally:
             with contextlib.suppress(Exception):
@@ -250,23 +285,8 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     return Exit.FAILED
 
 
-async def _until_finished(client: "Client", record: Record, shown: Progress, outage: Outage) -> None:
-    page = ""
-
-    def show(current: dict[str, Any]) -> None:
-        nonlocal page
-        record.seen(current)
-        shown.job(current)
-        if not page and (page := job_page(current)):
-            shown.note(f"page: {page}")
-
-    await until_finished(client, record.job or {}, outage=outage, on_change=show)
-
-
 async def _finish(follower: LogFollower, shown: Progress) -> bool:
     """Read the rest of the log; returns whether all of it was shown, or why not."""
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     try:
         return await follower.finish()
     except KubeError as error:
@@ -274,14 +294,14 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
         return True
 
 
-async def _written(client: "Client", job: dict[str, Any]) -> list["Written"]:
+async def _written(client: Client, job: dict[str, Any]) -> list["Written"]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
     return await asyncio.to_thread(written, job, await JobClient(client).replica_pods(JobRef.of(job)))
 
 
-async def _bring_before_deletion(client: "Client", record: Record, output: Path) -> None:
+async def _bring_before_deletion(client: Client, record: Record, output: Path) -> None:
     """Copy what an interrupted job has written so far; whatever fails is said, and the job is deleted."""
     if record.job is None:
         return
@@ -292,12 +312,13 @@ async def _bring_before_deletion(client: "Client", record: Record, output: Path)
 
 
 async def _bring_files(
-    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
+    client: Client, job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
 ) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
     if output is not None and job_state(job) != SUCCEEDED:
-        mark_unsuccessful(output, job["metadata"]["name"])
+        with contextlib.suppress(OSError):
+            (output / names.OUTPUT_MARK).write_text(job["metadata"]["name"], encoding="utf-8")
     if output is not None and not is_here:
         await _bring_from_claim(client, job, output)
     elif output is not None and replicas_wrote:
@@ -313,10 +334,7 @@ async def _bring_files(
         say("files: the replicas wrote none" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
 
 
-async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path) -> None:
-    from mxnet_operator.cli.running.cluster_files import bring_home_from_claim  # noqa: PLC0415
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
+async def _bring_from_claim(client: Client, job: dict[str, Any], output: Path) -> None:
     try:
         folders = await bring_home_from_claim(client, in_v1_words(job), output)
     except (CommandError, KubeError, OSError) as error:
@@ -327,11 +345,8 @@ async def _bring_from_claim(client: "Client", job: dict[str, Any], output: Path)
 
 
 async def _write_report(
-    client: "Client", job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
+    client: Client, job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
 ) -> None:
-    from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - only a report needs it
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])
     with contextlib.suppress(TimeoutError):
@@ -342,7 +357,7 @@ async def _write_report(
         ):
             async for present in changes:
                 pods |= present
-                if all(_has_ended(pod) for pod in present.values()):
+                if all(pod["status"].get("phase") in ENDED for pod in present.values()):
                     break
     local, events = local_job_files(client.server), []
     with contextlib.suppress(KubeError):  # a report without attempts is better than none
@@ -358,7 +373,3 @@ async def _write_report(
         versions=await local.versions(images_of(job)) if local else None,
     )
     say(f"report: {path}")
-
-
-def _has_ended(pod: dict[str, Any]) -> bool:
-    return pod["status"].get("phase") in ENDED

@@ -1,13 +1,18 @@
-"""Output files of `mxjob run` for the program that started it: job name, state, message, result and volumes."""
+"""Output files of `mxjob run`: for the program that started it, and the report on a job that has ended."""
 
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import job_state
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.dashboard.job_run import run_of
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.volumes import kept_volumes
+from mxnet_operator.report import html
 
 _MESSAGE_BYTES: Final = 4096
 """Kubernetes' limit of a termination message."""
@@ -34,19 +39,15 @@ class Record:
     job: dict[str, Any] | None = field(default=None, init=False)
 
     def seen(self, job: dict[str, Any]) -> None:
-        """Take the newest version of the job."""
         self.job, self.name = job, job["metadata"]["name"]
 
-    def begin(self) -> None:
-        """Write the files before the job is created, so that they exist however the run ends.
-
-        Raises:
-            CommandError: they can't be written (exit code 2).
-        """
-        self._write(Exit.USAGE)
+    def say(self, message: str) -> None:
+        """Show a message, and keep it as the run's."""
+        self.message = message
+        say(message)
 
     def write(self, code: Exit) -> None:
-        """Write the outcome; a message file that can't be written is only reported.
+        """Write the files as far as the run is; a message file that can't be written is only reported.
 
         Raises:
             CommandError: the files of the folder can't be written, for which `code` is the exit code.
@@ -57,20 +58,15 @@ class Record:
                 self.message_file.write_text(text, encoding="utf-8", errors="replace")
             except OSError as error:
                 say(f"--message-file: {self.message_file}: {error.strerror or error}")
-        self._write(code)
-
-    def _write(self, code: Exit) -> None:
         if self.folder is None:
             return
         job = self.job or {}
-        result = (job.get("status") or {}).get("result") or ""
-        files = ", ".join(map(str, kept_volumes(job)))
         texts = {
             "job": self.name,
             "state": job_state(job),
             "message": self.message,
-            "result": result,
-            "files": files,
+            "result": (job.get("status") or {}).get("result") or "",
+            "files": ", ".join(map(str, kept_volumes(job))),
         }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -79,3 +75,50 @@ class Record:
         except OSError as error:
             where = error.filename or self.folder
             raise CommandError(f"--output-dir: {where}: {error.strerror or error}", code=code) from error
+
+
+def check_report(path: Path) -> None:
+    """Reject a report file that couldn't be written once the job has ended.
+
+    Raises:
+        CommandError: the file can't be written there.
+    """
+    try:
+        if path.is_dir():
+            problem = "it is a folder"
+        elif not path.parent.is_dir():
+            problem = f"there is no folder {path.parent}"
+        else:
+            is_writable = os.access(path if path.exists() else path.parent, os.W_OK)
+            problem = "" if is_writable else "it can't be written"
+    except OSError as error:  # a name that is too long, or a folder that isn't this user's
+        problem = str(error.strerror)
+    if problem:
+        raise UsageError(f"--report {path}: {problem}")
+
+
+def write_report(
+    path: Path,
+    job: dict[str, Any],
+    pods: Iterable[dict[str, Any]],
+    training: TrainingLog,
+    *,
+    written: Sequence[str] = (),
+    events: Sequence[dict[str, Any]] = (),
+    versions: Mapping[str, str] | None = None,
+) -> None:
+    """Write the report of a finished job; `written` says what its replicas left outside of volumes.
+
+    `versions` are those in its images, by image.
+
+    Raises:
+        ReportError: the report can't be drawn, or the file can't be written.
+    """
+    try:
+        page = html(run_of(job, pods, training, written=written, events=events, versions=versions))
+    except Exception as error:  # whatever a picture fails by, the job's outcome is known
+        raise ReportError(f"the report can't be drawn: {type(error).__name__}: {error}") from error
+    try:
+        path.write_bytes(page.encode("utf-8", "replace"))
+    except OSError as error:
+        raise ReportError(f"the report can't be written: {error}") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import mxnet_operator
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile
 from mxnet_operator.cli.running.given_command import given_command
@@ -61,15 +61,15 @@ class Script:
         """
         first, here = words[0], Path.cwd()
         if first.endswith(_MANIFESTS):
-            raise _refused(f"{first} is a manifest", f"give it with -f: mxjob run -f {shlex.quote(first)}")
+            raise UsageError(f"{first} is a manifest", f"give it with -f: mxjob run -f {shlex.quote(first)}")
         if first.endswith(".ipynb"):
             made = shlex.quote(first.removesuffix(".ipynb") + ".py")
             how = f"make a script of it: jupyter nbconvert --to script {shlex.quote(first)}; then: mxjob run {made}"
-            raise _refused(f"{first} is a notebook", how)
+            raise UsageError(f"{first} is a notebook", how)
         if Path(first).is_dir():
-            raise _refused(f"{first} is a folder, where a script is expected", _scripts_in(Path(first), "train.py"))
+            raise UsageError(f"{first} is a folder, where a script is expected", _scripts_in(Path(first), "train.py"))
         if _VARIABLE.match(first) and len(words) > 1:
-            raise _refused(
+            raise UsageError(
                 f"{first} is a variable, which only a shell takes before a command",
                 f"give it as an option: {_instead(words, words[1:], '--env', first)}",
             )
@@ -85,10 +85,10 @@ class Script:
             return cls(here, tuple(words))
         if not Path(first).is_file():
             if len(words) == 1 and (unquoted := _unquoted(first)):
-                raise _refused(f"{first!r} is one word", f"unquote it: {_instead(words, unquoted)}")
+                raise UsageError(f"{first!r} is one word", f"unquote it: {_instead(words, unquoted)}")
             if first.endswith((".py", ".sh")):
                 raise _no_script(first)
-            raise _refused(
+            raise UsageError(
                 f"no image given, in which {first} would run",
                 f"give one that has it: mxjob run --image IMAGE -- {shlex.join(words)};"
                 " or give a script: mxjob run train.py",
@@ -105,7 +105,11 @@ class Script:
         """The script, if Python runs it; of `python -m`, the module's file in the folder."""
         if not self.command[0].startswith("python"):
             return None
-        return self.file if self.file is not None else self._module
+        if self.file is not None or self.command[1:2] != ("-m",) or len(self.command) < _MODULE:
+            return self.file
+        path = self.folder.joinpath(*self.command[2].split("."))
+        found = (path.with_name(f"{path.name}.py"), path / "__main__.py")
+        return next((each for each in found if each.is_file()), None)
 
     @cached_property
     def text(self) -> ScriptText:
@@ -117,15 +121,6 @@ class Script:
         """Where the modules lie that the script imports: its own folder, and the one that is copied."""
         own = (self.folder,) if self.file is None else (self.file.parent, self.folder)
         return [*dict.fromkeys((*own, *self.modules))]
-
-    @property
-    def _module(self) -> Path | None:
-        if self.command[1:2] != ("-m",) or len(self.command) < _MODULE:
-            return None
-        path = self.folder.joinpath(*self.command[2].split("."))
-        return next(
-            (each for each in (path.with_name(f"{path.name}.py"), path / "__main__.py") if each.is_file()), None
-        )
 
     @property
     def warnings(self) -> list[str]:
@@ -155,7 +150,7 @@ def needs_image(
     again = given_command("--image", image, without="--dry-run")
     text = (script.folder / "Dockerfile").read_text("utf-8", "replace") if write else _BUILT_ON
     first = f"  docker build -t {_BUILT_ON} -f {base}/mxnet-1.9.1.Dockerfile {base}\n" if _BUILT_ON in text else ""
-    return CommandError(
+    return UsageError(
         "this cluster needs an image with the script, from a registry that it reads",
         hint="build one, push it, and run it (REGISTRY is yours):\n"
         f"{first}"
@@ -163,7 +158,6 @@ def needs_image(
         f"  docker push {image}\n"
         f"  {again}\n"
         "or run it on this machine: mxjob local up --detach; KUBECONFIG=$(mxjob local kubeconfig) mxjob run ...",
-        code=Exit.USAGE,
     )
 
 
@@ -224,7 +218,7 @@ def _instead(words: Sequence[str], meant: Sequence[str], *options: str) -> str:
 
 
 def _no_script(name: str) -> CommandError:
-    return _refused(f"{name}: there is no such file in {Path.cwd()}", _scripts_in(Path(), name))
+    return UsageError(f"{name}: there is no such file in {Path.cwd()}", _scripts_in(Path(), name))
 
 
 def _scripts_in(folder: Path, name: str) -> str:
@@ -242,7 +236,3 @@ def _scripts_in(folder: Path, name: str) -> str:
         return f"did you mean {shown[0]}?"
     more = ", ..." if len(shown) > _SHOWN else ""
     return f"scripts there: {', '.join(shown[:_SHOWN])}{more}; for one of them: mxjob run {shlex.quote(shown[0])}"
-
-
-def _refused(message: str, hint: str) -> CommandError:
-    return CommandError(message, hint=hint, code=Exit.USAGE)

@@ -6,13 +6,12 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from mxnet_operator.cli.running.projects import IN_THE_IMAGE, PROJECTS
 from mxnet_operator.cli.running.removals import ASYNC, PYTHON_2, Removal, removal_of
+from mxnet_operator.local.projects import IN_THE_IMAGE, PROJECTS
 
 _MOST_FILES: Final = 200
 _MOST_BYTES: Final = 2**20
@@ -62,17 +61,15 @@ _SYNTAX: Final = (
 """What the compiler says of text that an older Python takes, and what its line then has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Line of a script that fails in the Python and the packages of today: `train.py, line 3: print loss`."""
+class Failure(NamedTuple):
+    """Line of a script that fails in the Python and the packages of today, as `train.py, line 3: print loss`."""
 
     removal: Removal
     why: str
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Module:
+class _Module(NamedTuple):
     path: Path
     lines: tuple[str, ...]
     tree: ast.Module | None
@@ -119,16 +116,21 @@ class ScriptText:
         These are folders that the text names, as `../data` and `~/.art`, and targets of links, as `data`. Not the one
         of MXNet's sources: the package there has no library.
         """
+        from mxnet_operator.local.images.snapshot import leads_out  # noqa: PLC0415
+
         named = {match for pattern in (_BESIDE, _IN_HOME) for match in self._matches(pattern)}
         named |= {_DATA_OF[each] for each in _DATA_OF.keys() & {name.partition(".")[0] for name in self.imports}}
         if self.has(_OF_GLUON):
             named.add("~/.mxnet")
-        found = {each: each for each in named if _is_data(self._folder / Path(each).expanduser())}
-        links = (
-            [each for each in self._folder.iterdir() if each.is_symlink() and each.is_dir()] if self._modules else []
-        )
-        out = (each for each in links if not each.resolve().is_relative_to(self._folder.resolve()))
-        return dict(sorted((found | {each.name: os.path.relpath(each.resolve()) for each in out}).items()))
+        found = {}
+        for each in named:
+            folder = self._folder / Path(each).expanduser()
+            if folder.is_dir() and not (folder / "mxnet" / "base.py").exists():
+                found[each] = each
+        for link in self._folder.iterdir() if self._modules else ():
+            if link.is_symlink() and link.is_dir() and leads_out(self._folder, link):
+                found[link.name] = os.path.relpath(link.resolve())
+        return dict(sorted(found.items()))
 
     @cached_property
     def above(self) -> Path | None:
@@ -156,7 +158,6 @@ class ScriptText:
         return any(_needs_python_3(node) for tree in trees for node in ast.walk(tree))
 
     def has(self, pattern: re.Pattern[str]) -> bool:
-        """Whether the pattern is found in a line."""
         return any(self._matches(pattern))
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[str]:
@@ -164,8 +165,12 @@ class ScriptText:
         return (match[match.lastindex or 0] for line in lines for match in pattern.finditer(line))
 
     def _failure(self, module: _Module) -> tuple[Removal, str, int] | None:
-        if module.error is not None:
-            return _syntax(module.error)
+        if (error := module.error) is not None:
+            for removal, message, pattern in _SYNTAX:
+                if re.search(message, error.msg) and re.search(pattern, error.text or ""):
+                    why = _PYTHON_2 if removal is PYTHON_2 else f"{removal.release} {removal.what}"
+                    return removal, why, error.lineno or 0
+            return None
         for name, level, line in _imported(module):
             if level == 0 and not _own(name, self._starts) and (found := removal_of(name)) is not None:
                 return *found, line
@@ -182,10 +187,6 @@ class ScriptText:
             name.partition(".")[0] not in _ELSEWHERE and _own(name, here) and not _own(name, elsewhere)
             for name in names
         )
-
-
-def _is_data(folder: Path) -> bool:
-    return folder.is_dir() and not (folder / "mxnet" / "base.py").exists()
 
 
 def _runs_in_2_only(module: _Module) -> bool:
@@ -350,10 +351,3 @@ def _prints_to_file(value: ast.expr) -> bool:
         and isinstance(first.left, ast.Name)
         and first.left.id == "print"
     )
-
-
-def _syntax(error: SyntaxError) -> tuple[Removal, str, int] | None:
-    for removal, message, line in _SYNTAX:
-        if re.search(message, error.msg) and re.search(line, error.text or ""):
-            return removal, _PYTHON_2 if removal is PYTHON_2 else f"{removal.release} {removal.what}", error.lineno or 0
-    return None

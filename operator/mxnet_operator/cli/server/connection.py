@@ -3,60 +3,63 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
-from mxnet_operator.cli.options import option
+from mxnet_operator.cli.command import option
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError, extra_needed
+from mxnet_operator.client.stored_jobs import stored_jobs
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, NoKubeconfigError
+from mxnet_operator.kube.resources import is_path_segment
 
 if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
+    from mxnet_operator.kube import client as kube_client
     from mxnet_operator.kube.credentials import Credentials
     from mxnet_operator.kube.instrumentation import RequestObserver
     from mxnet_operator.local.home import ClusterFiles, ClusterState
 
+    Client = kube_client.Client
+else:
+    Client = Any
+    """For annotations alone: aiohttp takes a third of a second to import, which no help text needs."""
+
 REPLY_SECONDS = 30.0
 """Seconds that an answer of the API server may take."""
-COMPLETION_SECONDS = 3.0
+_COMPLETION_SECONDS = 3.0
 """Seconds for which a shell waits for the API server."""
 _LOOK_SECONDS = 0.5
 _PANEL = "Cluster"
 
 
-def typed_target(context: typer.Context) -> "Target":
-    """Return the connection options on a line that is being completed."""
-    options = context.params
-    return Target(options.get("kubeconfig"), options.get("context"), options.get("namespace"))
+def completed(
+    context: typer.Context, incomplete: str, read: Callable[[Client, str], Awaitable[Iterable[str]]]
+) -> list[str]:
+    """Return what `read` offers a shell from a namespace; nothing, rather than an error, without a server's answer."""
 
+    async def offered() -> Iterable[str]:
+        from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
 
-def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
-    """Return job names for shell completion; none, rather than an error, where the server can't be reached."""
-    target = typed_target(context)
+        target = Target(*(context.params.get(name) for name in ("kubeconfig", "context", "namespace")))
+        async with asyncio.timeout(_COMPLETION_SECONDS), connect(target) as server:
+            return await read(server, target.namespace or server.namespace)
+
     with contextlib.suppress(Exception):
-        names = asyncio.run(_job_names(target))
-        return [name for name in names if name.startswith(incomplete) and name.isprintable()]
+        return [each for each in asyncio.run(offered()) if each.startswith(incomplete) and each.isprintable()]
     return []
 
 
-KubeconfigOption = Annotated[
-    str | None,
-    option(
-        "--kubeconfig",
-        metavar="FILE",
-        help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
-        panel=_PANEL,
-    ),
-]
+def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
+    async def names(client: Client, namespace: str) -> list[str]:
+        return sorted({job["metadata"]["name"] for job in await stored_jobs(client, namespace, {})})
+
+    return completed(context, incomplete, names)
+
+
 ContextOption = Annotated[
-    str | None,
-    option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", panel=_PANEL),
-]
-NamespaceOption = Annotated[
-    str | None,
-    option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL),
+    str | None, option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", panel=_PANEL)
 ]
 JobNameArgument = Annotated[
     str,
@@ -76,9 +79,18 @@ JobNamesArgument = Annotated[
 class Target:
     """Connection options of a command: kubeconfig, context and namespace, None where not given."""
 
-    kubeconfig: KubeconfigOption = None
+    kubeconfig: Annotated[
+        str | None,
+        option(
+            metavar="FILE",
+            help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
+            panel=_PANEL,
+        ),
+    ] = None
     context: ContextOption = None
-    namespace: NamespaceOption = None
+    namespace: Annotated[
+        str | None, option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL)
+    ] = None
 
 
 def local_files() -> "ClusterFiles | None":
@@ -131,12 +143,6 @@ def uses_local(target: Target) -> bool:
     return named is None or (files is not None and os.path.abspath(named) == str(files.kubeconfig))  # noqa: PTH100
 
 
-def running_local(target: Target) -> str | None:
-    """Return the kubeconfig of the running local cluster where nothing names another; None where none runs."""
-    running = local_cluster()
-    return str(running[0].kubeconfig) if running is not None and uses_local(target) else None
-
-
 def credentials_of(target: Target) -> "Credentials":
     """Load the credentials for the API server that the options, the environment or the default kubeconfig name.
 
@@ -145,10 +151,11 @@ def credentials_of(target: Target) -> "Credentials":
     """
     with extra_needed("controller"):
         from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
-        from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError  # noqa: PLC0415
 
+        running = local_cluster()
+        kubeconfig = str(running[0].kubeconfig) if running and uses_local(target) else target.kubeconfig
         try:
-            return load_credentials(running_local(target) or target.kubeconfig, target.context)
+            return load_credentials(kubeconfig, target.context)
         except NoKubeconfigError as error:
             if target.context is not None:
                 raise CommandError(
@@ -183,9 +190,10 @@ async def connect(
             `async with` (exit code 3); or the namespace can't be one (2).
     """
     with extra_needed("controller"):
-        from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client  # noqa: PLC0415
+        from mxnet_operator.kube.client import Client  # noqa: PLC0415
     credentials = await asyncio.to_thread(credentials_of, target)
-    _check_namespace(target.namespace or credentials.namespace)
+    if not is_path_segment(namespace := target.namespace or credentials.namespace):
+        raise UsageError(f"{namespace} is not a valid namespace")
     try:
         async with Client(
             credentials, request_timeout=REPLY_SECONDS, max_connections=max_connections, observer=observer
@@ -202,20 +210,3 @@ async def connect(
         if error.code == 401:
             hint = "the token is invalid or expired: is this the kubeconfig of a cluster that was restarted since?"
         raise CommandError(f"the API server rejected the request: {error.message}", hint=hint, code=Exit.API) from error
-
-
-def _check_namespace(namespace: str) -> None:
-    from mxnet_operator.kube.resources import is_path_segment  # noqa: PLC0415
-
-    if not is_path_segment(namespace):
-        raise CommandError(f"{namespace} is not a valid namespace", code=Exit.USAGE)
-
-
-async def _job_names(target: Target) -> list[str]:
-    """Read the names of all jobs; TimeoutError where the server takes its time, which a shell can't wait for."""
-    from mxnet_operator.client.stored_jobs import stored_jobs  # noqa: PLC0415
-    from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
-
-    async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as server:
-        jobs = await stored_jobs(server, target.namespace or server.namespace, {})
-        return sorted({job["metadata"]["name"] for job in jobs})

@@ -5,17 +5,16 @@ import contextlib
 import difflib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mxnet_operator.api.kinds import ALL, LEGACY, Kind
 from mxnet_operator.api.names import REPLICA_TYPES
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError
+from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, main_replica, replicas
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import NAMESPACES, is_path_segment
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 Job = dict[str, Any]
 
@@ -28,7 +27,7 @@ def type_name(kind: Kind) -> str:
     return f"{kind.singular}.{kind.group}"
 
 
-async def find_job(client: "Client", namespace: str, name: str) -> Job:
+async def find_job(client: Client, namespace: str, name: str) -> Job:
     """Find the job named by `NAME`, or `TYPE/NAME` such as `mxnetjob/digits`, as stored.
 
     Raises:
@@ -36,12 +35,11 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
     """
     type_given, slash, bare = name.rpartition("/")
     if not bare:
-        raise CommandError("a job's name can't be empty", hint="list all jobs: mxjob get", code=Exit.USAGE)
+        raise UsageError("a job's name can't be empty", hint="list all jobs: mxjob get")
     if slash and _REPLICA.fullmatch(bare):
-        raise CommandError(
+        raise UsageError(
             f"{name} names a replica, which this command takes as an option, if at all",
             hint=f"for its log: mxjob logs {type_given} --replica {bare}",
-            code=Exit.USAGE,
         )
     kinds = _kinds_named(type_given) if slash else ALL
     if not is_path_segment(bare):
@@ -49,23 +47,20 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
     found = [job for job in await asyncio.gather(*(stored_job(client, kind, namespace, bare) for kind in kinds)) if job]
     if len(found) > 1:
         named = [f"{type_name(kind_of_job(job))}/{bare}" for job in found]
-        raise CommandError(
+        raise UsageError(
             f"{len(found)} jobs in namespace {namespace} are named {bare}",
             hint=f"name one of them: {' or '.join(named)}",
-            code=Exit.USAGE,
         )
     if not found:
         raise job_not_found(namespace, name, await _meant(client, namespace, bare))
     return found[0]
 
 
-async def _meant(client: "Client", namespace: str, name: str) -> list[str]:
+async def _meant(client: Client, namespace: str, name: str) -> list[str]:
     """Return the names of the jobs that may be meant: those that begin so, else one that is like it.
 
     None where there are none, or the jobs can't be listed.
     """
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     with contextlib.suppress(KubeError):
         known = [job["metadata"]["name"] for job in await stored_jobs(client, namespace, {})]
         begin_so = sorted(each for each in known if each.startswith(name))
@@ -73,10 +68,8 @@ async def _meant(client: "Client", namespace: str, name: str) -> list[str]:
     return []
 
 
-async def namespace_missing(client: "Client", namespace: str) -> bool:
+async def namespace_missing(client: Client, namespace: str) -> bool:
     """Whether the server says that there is no such namespace; False where it doesn't tell."""
-    from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
-
     try:
         return await client.find(NAMESPACES.path(name=namespace)) is None
     except (ApiError, ApiUnavailable):
@@ -110,11 +103,11 @@ def _kinds_named(text: str) -> Sequence[Kind]:
     if not kinds:
         given = text or "an empty text"
         types = ", ".join(map(type_name, ALL))
-        raise CommandError(f"{given} is not a kind of job", hint=f"the kinds are {types}", code=Exit.USAGE)
+        raise UsageError(f"{given} is not a kind of job", hint=f"the kinds are {types}")
     return kinds
 
 
-async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]:
+async def get_job(client: Client, namespace: str, name: str) -> dict[str, Any]:
     """Read a job, in the v1 format.
 
     Raises:
@@ -133,9 +126,7 @@ def replica_of(job: Job, wanted: str | None, or_else: str = "") -> str:
         return main_replica(job)
     there = replicas(job)
     if wanted.lower() not in there:
-        raise CommandError(
-            f"job {job['metadata']['name']} has no replica {wanted}",
-            hint=f"it has {', '.join(there)}{or_else}",
-            code=Exit.USAGE,
+        raise UsageError(
+            f"job {job['metadata']['name']} has no replica {wanted}", hint=f"it has {', '.join(there)}{or_else}"
         )
     return wanted.lower()

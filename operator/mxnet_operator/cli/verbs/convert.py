@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mxnet_operator.api.conversion import convert as to_v1
 from mxnet_operator.api.manifest_text import comments
-from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.errors import Exit, UsageError, leave
 from mxnet_operator.cli.manifests import (
     Document,
     FilesArgument,
@@ -47,7 +47,11 @@ def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None
         for part in _parts(read_text(source)):
             documents = documents_in(part, name_of(source))
             empty = empty and not documents
-            found += [mistake for document in documents if document.is_job for mistake in _mistakes(document)]
+            for document in (each for each in documents if each.is_job):
+                content = document.content
+                if isinstance(content, dict):  # a status isn't converted
+                    content = {name: value for name, value in content.items() if name != "status"}
+                found += mistakes(replace(document, content=content))
             if not found:
                 printed += _converted(part, documents)
     if found:
@@ -56,16 +60,8 @@ def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None
         leave(Exit.USAGE)
     if empty:
         names = ", ".join(map(name_of, sources))
-        raise CommandError(f"{names}: empty; expected an MXJob manifest", code=Exit.USAGE)
+        raise UsageError(f"{names}: empty; expected an MXJob manifest")
     write_line("\n---\n".join(printed))
-
-
-def _mistakes(document: Document) -> list[str]:
-    """List the mistakes of a manifest; its status is not checked, since it is not converted."""
-    content = document.content
-    if isinstance(content, dict):
-        content = {name: value for name, value in content.items() if name != "status"}
-    return mistakes(replace(document, content=content))
 
 
 def _parts(text: str) -> Iterator[str]:

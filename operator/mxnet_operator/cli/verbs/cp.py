@@ -6,14 +6,13 @@ import os
 import posixpath
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from mxnet_operator.cli.command import asks_server
-from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.cluster_files import copy_from_cluster
 from mxnet_operator.cli.running.local_files import (
@@ -24,15 +23,15 @@ from mxnet_operator.cli.running.local_files import (
     is_local,
     paths_of_earlier_run,
 )
-from mxnet_operator.cli.server.connection import Target, connect, uses_local
+from mxnet_operator.cli.server.connection import Client, Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import pod_name
 from mxnet_operator.client.training import compare_workers
+from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.readers.training_log import TrainingLog
 
 if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
     from mxnet_operator.local.kubelet.pod_files import ContainerPaths
 
 EXAMPLES = """
@@ -54,8 +53,7 @@ _MAIN: Final = ("worker-0", "tuner-0")
 """The replica that is meant where none is named, which a job that is gone can't tell."""
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     job: str
     replica: str | None
     path: str
@@ -73,12 +71,9 @@ async def cp(
             help="File or folder of a replica: by default, on the local cluster, of the one that wrote it, of several "
             "of rank 0; else of worker-0 or tuner-0. A relative path starts in the replica's working directory. "
             "Without a path, on the local cluster: all new files there.",
-            show_default=False,
         ),
     ],
-    destination: Annotated[
-        Path, typer.Argument(metavar="DESTINATION", help="Folder to copy into, or a new name.", show_default=False)
-    ],
+    destination: Annotated[Path, typer.Argument(metavar="DESTINATION", help="Folder to copy into, or a new name.")],
 ) -> Exit:
     """Copy a file or folder that a replica wrote.
 
@@ -88,8 +83,6 @@ async def cp(
     pods/exec, the latter also to create pods.
     Nothing is overwritten: a destination that exists is an error.
     """
-    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
-
     wanted = _parsed(source)
     async with contextlib.AsyncExitStack() as held:
         try:
@@ -98,14 +91,14 @@ async def cp(
         except (CommandError, KubeError):
             if (left := _left_by_earlier_run(target, wanted)) is None:
                 raise
-            copied = await _copy_here(left[0], wanted, left[1], destination)
+            copied = await asyncio.to_thread(_copy_here, left[0], wanted, left[1], destination)
         else:
             copied = await _copied(client, job, wanted, destination)
     say(f"copied {copied}")
     return Exit.OK
 
 
-async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destination: Path) -> str:
+async def _copied(client: Client, job: dict[str, Any], wanted: _Source, destination: Path) -> str:
     """Copy the file of a job that the server has; return what was copied where."""
     pods = await JobClient(client).replica_pods(JobRef.of(job))
     replica = replica_of(job, wanted.replica)
@@ -121,8 +114,14 @@ async def _copied(client: "Client", job: dict[str, Any], wanted: _Source, destin
     elif wanted.replica is None and wrote:
         (replica,) = wrote
     if replica not in paths:
-        raise _no_files(job, replica, pods)
-    return await _copy_here(replica, wanted, paths, destination)
+        has_pod = any(pod["metadata"]["name"] == pod_name(wanted.job, replica) for pod in pods)
+        why = (
+            "files on this machine: it has not started"
+            if has_pod
+            else ("pod: it has not started, or its pod and files were deleted")
+        )
+        raise CommandError(f"{replica} has no {why}")
+    return await asyncio.to_thread(_copy_here, replica, wanted, paths, destination)
 
 
 def _writers(paths: "dict[str, ContainerPaths]", path: str) -> list[str]:
@@ -139,7 +138,7 @@ def _writers(paths: "dict[str, ContainerPaths]", path: str) -> list[str]:
     return list(found.values())
 
 
-async def _of_rank_0(client: "Client", job: dict[str, Any], wanted: _Source, wrote: list[str]) -> str:
+async def _of_rank_0(client: Client, job: dict[str, Any], wanted: _Source, wrote: list[str]) -> str:
     """Return the one of several writers that has rank 0, as their logs tell."""
     logs = await compare_workers(client, job, TrainingLog())
     first = next((replica for replica, log in logs.items() if log.rank == 0 and replica in wrote), None)
@@ -154,13 +153,29 @@ async def _of_rank_0(client: "Client", job: dict[str, Any], wanted: _Source, wro
     return first
 
 
-async def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:
-    if not wanted.path:
-        return await asyncio.to_thread(_copy_new, replica, paths[replica], destination)
-    real = paths[replica].real(wanted.path)
-    if real is None or not exists(real):
-        raise _no_file(replica, wanted.path, paths)
-    return f"{replica}:{wanted.path} to {await asyncio.to_thread(_copy, real, destination)}"
+def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:
+    """Copy a file, or all new files, of a replica on this machine; return what was copied where."""
+    from mxnet_operator.local.kubelet.pod_files import Written  # noqa: PLC0415 - needs an extra, which is there by now
+
+    own = paths[replica]
+    try:
+        if wanted.path:
+            real = own.real(wanted.path)
+            if real is None or not exists(real):
+                raise _no_file(replica, wanted.path, paths)
+            final = _final(destination, Path(os.path.normpath(real)).name)
+            copy(real, final, follow=True)
+            return f"{replica}:{wanted.path} to {final}"
+        new = Written(replica, Path(own.working_directory), own.new_files())
+        if exists(destination):
+            raise CommandError(f"{destination} exists, and nothing is overwritten", hint="name a new folder")
+        if not new.files:
+            raise CommandError(f"{replica} wrote no files into its working directory")
+        copy_files(new, destination)
+    except OSError as error:
+        what = f"{replica}:{wanted.path}" if wanted.path else "the files"
+        raise CommandError(f"{what} can't be copied to {destination}: {error.strerror or error}") from error
+    return f"{len(new.files)} new files of {replica} to {destination}"
 
 
 def _left_by_earlier_run(target: Target, wanted: _Source) -> "tuple[str, dict[str, ContainerPaths]] | None":
@@ -179,19 +194,11 @@ def _left_by_earlier_run(target: Target, wanted: _Source) -> "tuple[str, dict[st
 def _parsed(text: str) -> _Source:
     match = _SOURCE.fullmatch(text)
     if match is None:
-        raise CommandError(
+        raise UsageError(
             f"{text!r} is not JOB[/REPLICA][:PATH]",
             hint="such as digits:model-0005.params, digits/worker-1:model-0005.params or digits:.",
-            code=Exit.USAGE,
         )
     return _Source(match["job"], match["replica"], match["path"] or "")
-
-
-def _no_files(job: dict[str, Any], replica: str, pods: list[dict[str, Any]]) -> CommandError:
-    name = pod_name(job["metadata"]["name"], replica)
-    if all(pod["metadata"]["name"] != name for pod in pods):
-        return CommandError(f"{replica} has no pod: it has not started, or its pod and files were deleted")
-    return CommandError(f"{replica} has no files on this machine: it has not started")
 
 
 def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> CommandError:
@@ -202,31 +209,6 @@ def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> Com
     entries = sorted(folder.iterdir(), key=lambda each: each.lstat().st_mtime, reverse=True) if folder else []
     newest = ", ".join(each.name for each in entries[:_MOST_NAMES])
     return CommandError(f"{replica} has no {path}", hint=f"newest in its working directory: {newest}" if newest else "")
-
-
-def _copy_new(replica: str, paths: "ContainerPaths", destination: Path) -> str:
-    """Copy all new files of a replica into a folder that doesn't exist."""
-    from mxnet_operator.local.kubelet.pod_files import Written  # noqa: PLC0415 - needs an extra, which is there by now
-
-    new = Written(replica, Path(paths.working_directory), paths.new_files())
-    if exists(destination):
-        raise CommandError(f"{destination} exists, and nothing is overwritten", hint="name a new folder")
-    if not new.files:
-        raise CommandError(f"{replica} wrote no files into its working directory")
-    try:
-        copy_files(new, destination)
-    except OSError as error:
-        raise CommandError(f"the files can't be copied to {destination}: {error.strerror or error}") from error
-    return f"{len(new.files)} new files of {replica} to {destination}"
-
-
-def _copy(real: Path, destination: Path) -> Path:
-    final = _final(destination, Path(os.path.normpath(real)).name)
-    try:
-        copy(real, final, follow=True)
-    except OSError as error:
-        raise CommandError(f"{real} can't be copied to {final}: {error.strerror or error}") from error
-    return final
 
 
 def _final(destination: Path, name: str) -> Path:

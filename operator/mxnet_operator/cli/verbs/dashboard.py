@@ -7,16 +7,14 @@ import tempfile
 import webbrowser
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.local_files import local_job_files
 from mxnet_operator.cli.server.connection import Target, connect
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
+from mxnet_operator.client.resources import MXJOBS
+from mxnet_operator.kube.errors import ApiError
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -38,7 +36,14 @@ async def dashboard(target: Target) -> Exit:
     async with connect(target) as client:
         from mxnet_operator.dashboard.server import Dashboard, new_token  # noqa: PLC0415
 
-        namespace = target.namespace or await _listed_namespace(client)
+        namespace = target.namespace
+        if namespace is None:
+            try:
+                await client.get(MXJOBS.path(None), {"limit": 1})
+            except ApiError as error:
+                if error.code != 403:
+                    raise
+                namespace = client.namespace
         pages = Dashboard(client, new_token(), namespace=namespace, local=local_job_files(client.server))
         await pages.start()
         try:
@@ -51,20 +56,6 @@ async def dashboard(target: Target) -> Exit:
         finally:
             await pages.stop()
     return Exit.OK
-
-
-async def _listed_namespace(client: "Client") -> str | None:
-    """Return None where the jobs of all namespaces may be listed, else the context's namespace."""
-    from mxnet_operator.client.resources import MXJOBS  # noqa: PLC0415
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
-    try:
-        await client.get(MXJOBS.path(None), {"limit": 1})
-    except ApiError as error:
-        if error.code != 403:
-            raise
-        return client.namespace
-    return None
 
 
 def _open(address: str, folder: Path) -> None:

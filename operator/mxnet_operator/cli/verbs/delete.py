@@ -1,7 +1,7 @@
 """`mxjob delete`: delete jobs with their pods and Services."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -13,9 +13,6 @@ from mxnet_operator.cli.server.connection import JobNamesArgument, Target, conne
 from mxnet_operator.cli.server.job_kinds import get_job, job_not_found
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import until_gone
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -40,9 +37,17 @@ async def delete(
     async with connect(target) as client:
         namespace = target.namespace or client.namespace
         terminating = {}
+
+        async def gone(name: str, job: dict[str, Any]) -> None:
+            await until_gone(client, job)
+            say(f"job {name} is gone")
+
         for name in dict.fromkeys(jobs):
             try:
-                terminating[name] = await _ask(client, namespace, name)
+                job = await get_job(client, namespace, name)
+                if not await JobClient(client).delete_job(JobRef.of(job)):
+                    raise job_not_found(namespace, name)
+                terminating[name] = job
             except CommandError as error:
                 show_error(error)
                 code = error.code
@@ -51,18 +56,5 @@ async def delete(
                 say(f"job {name} is being deleted")
             return code
         with message_console().status(Text(f"waiting until {', '.join(terminating)} is gone" if terminating else "")):
-            await asyncio.gather(*(_until_gone(client, name, job) for name, job in terminating.items()))
+            await asyncio.gather(*(gone(name, job) for name, job in terminating.items()))
     return code
-
-
-async def _ask(client: "Client", namespace: str, name: str) -> dict[str, Any]:
-    """Ask the server to delete a job; returns the job."""
-    job = await get_job(client, namespace, name)
-    if not await JobClient(client).delete_job(JobRef.of(job)):
-        raise job_not_found(namespace, name)
-    return job
-
-
-async def _until_gone(client: "Client", name: str, job: dict[str, Any]) -> None:
-    await until_gone(client, job)
-    say(f"job {name} is gone")

@@ -5,32 +5,28 @@ import contextlib
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from mxnet_operator.api.conditions import RUNNING, in_a_line, job_state
+from mxnet_operator.api.conditions import in_a_line, job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
-from mxnet_operator.cli.command import asks_server
-from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
+from mxnet_operator.cli.command import asks_server, option
+from mxnet_operator.cli.errors import Exit, UsageError
 from mxnet_operator.cli.output.tables import Columns
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.output.times import job_duration, since
-from mxnet_operator.cli.server.connection import Target, complete_job_name, connect
+from mxnet_operator.cli.server.connection import Client, Target, complete_job_name, connect
 from mxnet_operator.cli.server.job_kinds import Job, find_job, namespace_missing, type_name
 from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job, ready_counts
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.client.training import running_trainings
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.training_log import TrainingLog
-from mxnet_operator.readers.training_status import status_summary
-from mxnet_operator.readers.waiting import waiting_reasons
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
+from mxnet_operator.readers.training_status import going_on
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -51,8 +47,6 @@ _WIDEST = {"NAME": "a-name-of-some-length", "STATE": "Terminating", "DURATION": 
 
 
 class Output(StrEnum):
-    """Values of `--output`."""
-
     WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
@@ -65,25 +59,22 @@ async def get(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME", help="Job name; default: all jobs.", autocompletion=complete_job_name, show_default=False
-        ),
+        typer.Argument(metavar="NAME", help="Job name; default: all jobs.", autocompletion=complete_job_name),
     ] = None,
     all_namespaces: Annotated[
         bool, typer.Option("--all-namespaces", "-A", help="List jobs in all namespaces.")
     ] = False,
     selector: Annotated[
-        str | None,
-        option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a."),
+        str | None, option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a.")
     ] = None,
     output: Annotated[Output | None, typer.Option("--output", "-o", help="Output format; default: a table.")] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Then print a line per change, until Ctrl-C.")] = False,
 ) -> Exit:
     """List jobs: state, replicas of each type that run or have succeeded of those wanted, restarts and times."""
     if name is not None and (all_namespaces or selector):
-        raise CommandError("a job name can't be combined with --all-namespaces or --selector", code=Exit.USAGE)
+        raise UsageError("a job name can't be combined with --all-namespaces or --selector")
     if watch and output in {Output.JSON, Output.YAML, Output.NAME}:
-        raise CommandError(f"--watch prints a table: it can't be combined with --output {output}", code=Exit.USAGE)
+        raise UsageError(f"--watch prints a table: it can't be combined with --output {output}")
     chosen = {"labelSelector": selector} if selector else {}
     async with connect(target) as client:
         namespace = None if all_namespaces else target.namespace or client.namespace
@@ -97,9 +88,15 @@ async def get(
             return Exit.OK
         readable = [in_v1_words(job) for job in jobs]
         trainings = await running_trainings(client, readable) if output is Output.WIDE else {}
-        columns = _show_table(readable, namespace, trainings, wide=output is Output.WIDE, watch=watch)
-        if not jobs and namespace and await namespace_missing(client, namespace):
-            say(f"there is no namespace {namespace}; list all jobs: mxjob get -A")
+        heading, rows = table(readable, trainings, wide=output is Output.WIDE, with_namespace=namespace is None)
+        widest = [_WIDEST.get(column, "") for column in heading]
+        columns = Columns(heading, [*rows, widest] if watch else rows)
+        if jobs or watch:
+            columns.write(rows)
+        if not jobs:
+            say("no MXJobs" + (f" in namespace {namespace}" if namespace else ""))
+            if namespace and await namespace_missing(client, namespace):
+                say(f"there is no namespace {namespace}; list all jobs: mxjob get -A")
         if watch:
             kinds = [kind_of_job(job) for job in jobs] if name else ALL
             if name:
@@ -121,30 +118,10 @@ def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
         write_line(dump(data).rstrip("\n"))
 
 
-def _show_table(
-    jobs: list[Job], namespace: str | None, trainings: dict[str, TrainingLog], *, wide: bool, watch: bool
-) -> Columns:
-    heading, rows = table(jobs, trainings, wide=wide, with_namespace=namespace is None)
-    widest = [_WIDEST.get(column, "") for column in heading]
-    columns = Columns(heading, [*rows, widest] if watch else rows)
-    if jobs or watch:
-        columns.write(rows)
-    if not jobs:
-        say("no MXJobs" + (f" in namespace {namespace}" if namespace else ""))
-    return columns
-
-
 async def _watch(  # noqa: PLR0917
-    client: "Client",
-    kind: Kind,
-    namespace: str | None,
-    chosen: dict[str, str],
-    shown: dict[str, str],
-    columns: Columns,
+    client: Client, kind: Kind, namespace: str | None, chosen: dict[str, str], shown: dict[str, str], columns: Columns
 ) -> None:
     """Write a line for each change of a job of this kind; `shown` has the version of each uid that was written."""
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
     header = {"apiVersion": kind.api_version, "kind": kind.kind}
     try:
         async with contextlib.aclosing(collections(client, resource_of(kind).path(namespace), chosen)) as changes:
@@ -193,13 +170,9 @@ def _row(job: Job, heading: Sequence[str], training: TrainingLog | None = None) 
 
 def _message(job: Job, training: TrainingLog | None) -> str:
     """Return what the job waits for, else how far its training is, else its state's condition message."""
-    if reasons := waiting_reasons(job):
-        return "; ".join(reasons)
-    state = job_state(job)
-    read = training.summary() if training else []
-    if progress := read or (status_summary(job) if state == RUNNING else []):
-        return "; ".join(progress)
+    if going := going_on(job, training):
+        return "; ".join(going)
     for condition in (job.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == state:
+        if condition.get("type") == job_state(job):
             return in_a_line(condition.get("message") or "")
     return ""

@@ -1,33 +1,23 @@
 """`mxjob local image`: images of the local cluster."""
 
 import asyncio
+import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
+from mxnet_operator.cli.command import option, with_options
+from mxnet_operator.cli.errors import CommandError, UsageError
 from mxnet_operator.cli.output.terminal import say, write_line
-from mxnet_operator.cli.running.images import (
-    AsOfOption,
-    EnvironmentOptions,
-    MXNetOption,
-    PythonOption,
-    build_image,
-    complete_image,
-    image_store,
-)
-
-if TYPE_CHECKING:
-    from mxnet_operator.local.images import Image, ImageStore
+from mxnet_operator.cli.running.images import EnvironmentOptions, build_image, complete_image, image_store
 
 app = App(
     help="""Manage images of the local cluster: folders of files, and virtual environments built by uv.
 
     A pod whose image is neither built in nor added here stays in ErrImagePull. A pod whose image can't be built fails.
-    """,
+    """
 )
 
 NameArgument = Annotated[
@@ -39,6 +29,7 @@ NameArgument = Annotated[
 
 
 @app.command()
+@with_options
 def add(
     *,
     name: NameArgument,
@@ -50,17 +41,14 @@ def add(
             help="Image whose packages it uses, as mxjob/tvm:0.27; default: MXNet, or a locked requirements.txt.",
         ),
     ] = None,
-    as_of: AsOfOption = None,
-    python: PythonOption = None,
-    mxnet: MXNetOption = None,
+    environment: EnvironmentOptions,
 ) -> None:
     """Add a folder as an image, or change the folder of an added image.
 
     The packages of a requirements.txt in it are added to those of the base when the image is built.
     """
-    environment = EnvironmentOptions(as_of, python, mxnet)
     if base is not None and environment.given():
-        raise CommandError(f"--base and {environment.given()} both choose the packages: give one", code=Exit.USAGE)
+        raise UsageError(f"--base and {environment.given()} both choose the packages: give one")
     with image_store() as store:
         if environment.given():
             base = environment.base(store, folder)
@@ -73,9 +61,13 @@ def list_images() -> None:
     """List images, whether their environment is built, and their folder."""
     with image_store() as store:
         images = store.list()
+        from mxnet_operator.local.images import ImageError  # noqa: PLC0415
+
         width = max(len(image.name) for image in images)
         for image in images:
-            built = "ready    " if _ready(store, image) else "not built"
+            built = "not built"
+            with contextlib.suppress(ImageError):
+                built = "ready    " if store.ready(image) else built
             write_line(f"{image.name:<{width}}  {built}  {image}")
 
 
@@ -101,9 +93,7 @@ def remove(name: NameArgument) -> None:
 def build(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]", help="Image name; default: all images.", show_default=False, autocompletion=complete_image
-        ),
+        typer.Argument(metavar="[NAME]", help="Image name; default: all images.", autocompletion=complete_image),
     ] = None,
 ) -> None:
     """Build the environments of images now, instead of when the first pod needs them."""
@@ -117,12 +107,3 @@ def build(
         for image in images:
             build_image(store, image)
             say(f"image {image.name} is ready: {image}")
-
-
-def _ready(store: "ImageStore", image: "Image") -> bool:
-    from mxnet_operator.local.images import ImageError  # noqa: PLC0415
-
-    try:
-        return store.ready(image)
-    except ImageError:
-        return False

@@ -3,27 +3,17 @@
 import json
 import re
 import shlex
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import Dumper, dump_all
-from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
+from mxnet_operator.cli.command import option, with_options
+from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.cli.running.dockerfile import write_dockerfile
-from mxnet_operator.cli.running.images import (
-    AsOfOption,
-    EnvironmentOptions,
-    MXNetOption,
-    PythonOption,
-    complete_image,
-    image_name,
-    image_store,
-)
+from mxnet_operator.cli.running.dockerfile import write_dockerfile, write_new
+from mxnet_operator.cli.running.images import EnvironmentOptions, complete_image, image_name, image_store
 from mxnet_operator.cli.running.script import Script, job_prefix
 from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
 
@@ -81,6 +71,7 @@ spec:
 """
 
 
+@with_options
 def init(
     *,
     words: Annotated[
@@ -95,9 +86,7 @@ def init(
             autocompletion=complete_image,
         ),
     ] = None,
-    as_of: AsOfOption = None,
-    python: PythonOption = None,
-    mxnet: MXNetOption = None,
+    environment: EnvironmentOptions,
 ) -> None:
     """Write mxjob.yaml, an Airflow DAG, an Argo Workflow and a Dockerfile for the folder of a script.
 
@@ -110,11 +99,10 @@ def init(
     try:
         job = to_manifest(MXJobDescription(image=name, command=list(script.command), workers=workers))
     except DescriptionError as error:
-        raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+        raise UsageError("\n".join(each.message for each in error.problems)) from error
     job["metadata"]["generateName"] = f"{prefix}-"
     if problems := submission_errors(job):
-        raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
-    environment = EnvironmentOptions(as_of, python, mxnet)
+        raise UsageError("\n".join(each.message for each in problems))
     with image_store() as store:
         from mxnet_operator.local.images import DayImage  # noqa: PLC0415
 
@@ -122,39 +110,21 @@ def init(
         store.add(name, script.folder, base if environment.given() else None)
     on = f"; the image has the packages of {base}" if DayImage.parse(base) else ""
     dag_id = prefix.replace("-", "_")
+    # Argo would replace what two braces begin.
+    words_in_argo = json.dumps(list(script.command)).replace("{{", "{\\u007b")
+    parameters = {"image": name, "command": words_in_argo, "workers": str(workers)}
     texts = {
         _MANIFEST: f"# Written by `mxjob init`{on}.\n{_BRACE.sub(_ESCAPED, dump_all([job], dumper=_Dumper))}",
         _DAG: _DAG_TEXT.format(manifest=_MANIFEST, dag_id=dag_id),
         _WORKFLOW: _WORKFLOW_TEXT.format(manifest=_MANIFEST, workflow=_WORKFLOW, prefix=prefix)
-        + "".join(_parameters(name, script.command, workers)),
+        + "".join(f"      - {json.dumps({'name': key, 'value': value})}\n" for key, value in parameters.items()),
     }
-    for file, text in texts.items():
-        _say_written(script.folder / file, _write(script.folder / file, text))
-    _say_written(script.folder / "Dockerfile", write_dockerfile(script.folder, script.command, [], base))
+    written = {file: write_new(script.folder / file, text) for file, text in texts.items()}
+    written["Dockerfile"] = write_dockerfile(script.folder, script.command, [], base)
+    for file, is_new in written.items():
+        say(f"{script.folder / file} {'written' if is_new else 'exists and is kept'}")
     folder = shlex.quote(str(script.folder))
     say(f"the local cluster has the folder as the image {name}; then:")
     say(f"  mxjob run -f {shlex.quote(str(script.folder / _MANIFEST))}")
     say(f"  AIRFLOW__CORE__DAGS_FOLDER={folder} KUBECONFIG=$(mxjob local kubeconfig) airflow dags test {dag_id}")
     say(f"  kubectl create -f {shlex.quote(str(script.folder / _WORKFLOW))}   (Argo, with the image pushed)")
-
-
-def _parameters(image: str, command: Sequence[str], workers: int) -> list[str]:
-    # Argo would replace what two braces begin.
-    words = json.dumps(list(command)).replace("{{", "{\\u007b")
-    given = {"image": image, "command": words, "workers": str(workers)}
-    return [f"      - {json.dumps({'name': key, 'value': value})}\n" for key, value in given.items()]
-
-
-def _write(path: Path, text: str) -> bool:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror or error}") from error
-    return True
-
-
-def _say_written(path: Path, written: bool) -> None:
-    say(f"{path} {'written' if written else 'exists and is kept'}")

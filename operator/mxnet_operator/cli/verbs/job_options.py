@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -11,9 +12,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.options import option
-from mxnet_operator.cli.running.env_files import read_variables, variable
+from mxnet_operator.api.manifest_text import ManifestError, decoded
+from mxnet_operator.cli.command import option
+from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.running.images import complete_image
 from mxnet_operator.cli.running.script import with_python
 from mxnet_operator.description import DescriptionError, MXJobDescription
@@ -25,49 +26,34 @@ _NOT_OF_A_LABEL: Final = re.compile("[^a-z0-9]+")
 _more = functools.partial(option, panel="More about the job")
 
 
-DetachOption = Annotated[
-    bool,
-    typer.Option(
-        "--detach",
-        "-d",
-        help="Create the job, print how to follow and stop it, and exit.",
-        rich_help_panel="While the job runs",
-    ),
-]
-
-
 @dataclass(frozen=True, kw_only=True)
 class JobOptions:
-    """Options that describe a job, as written on the command line."""
-
     command: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[SCRIPT] [-- ARGUMENTS...]",
             help="Python script and its arguments, or any command, which every replica runs.",
-            show_default=False,
         ),
     ] = None
     name: Annotated[
-        str | None, option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.")
+        str | None,
+        option(metavar="NAME", help="Job name; default: the manifest's, else generated."),
     ] = None
     image: Annotated[
         str | None,
         option(
-            "--image",
             metavar="IMAGE",
             help="Image of every replica; default: one of the script's folder, on the local cluster.",
             autocompletion=complete_image,
         ),
     ] = None
-    workers: Annotated[int | None, option("--workers", help="Number of Workers; default: 1.")] = None
+    workers: Annotated[int | None, option(help="Number of Workers; default: 1.")] = None
     servers: Annotated[
-        int | None,
-        _more("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
+        int | None, _more(help="Number of parameter Servers; default: as many as Workers, none for a single one.")
     ] = None
-    gpus_per_worker: Annotated[int | None, option("--gpus-per-worker", help="GPUs of each Worker.")] = None
+    gpus_per_worker: Annotated[int | None, option(help="GPUs of each Worker.")] = None
     gpu_resource: Annotated[
-        str | None, _more("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
+        str | None, _more(metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
     ] = None
     env: Annotated[
         list[str] | None,
@@ -104,28 +90,22 @@ class JobOptions:
         ),
     ] = None
     node_selector: Annotated[
-        list[str] | None,
-        _more("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
+        list[str] | None, _more(metavar="LABEL=VALUE", help="Label that nodes must have; repeatable.")
     ] = None
     image_pull_secrets: Annotated[
         list[str] | None,
         _more("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
     ] = None
-    service_account_name: Annotated[
-        str | None, _more("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
-    ] = None
-    queue_name: Annotated[
-        str | None, _more("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")
-    ] = None
+    service_account_name: Annotated[str | None, _more(metavar="NAME", help="ServiceAccount of the pods.")] = None
+    queue_name: Annotated[str | None, _more(metavar="NAME", help="LocalQueue of Kueue for the job.")] = None
     placement: Annotated[
         str | None,
         _more(
-            "--placement",
             metavar="Pack|Exclusive",
             help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
         ),
     ] = None
-    backoff_limit: Annotated[int | None, _more("--backoff-limit", help="Retries before the job fails.")] = None
+    backoff_limit: Annotated[int | None, _more(help="Retries before the job fails.")] = None
     resume: Annotated[
         bool | None,
         _more(
@@ -135,17 +115,11 @@ class JobOptions:
         ),
     ] = None
     checkpoint: Annotated[
-        str | None,
-        _more(
-            "--checkpoint",
-            metavar="PATTERN",
-            help="--resume from these files, such as 'models/net-{epoch}.params'.",
-        ),
+        str | None, _more(metavar="PATTERN", help="--resume from these files, such as 'models/net-{epoch}.params'.")
     ] = None
     resume_args: Annotated[
         str | None,
         _more(
-            "--resume-args",
             metavar="ARGUMENTS",
             help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
             " {epoch}'.",
@@ -165,30 +139,31 @@ class JobOptions:
         given = {field: value for field, value in vars(self).items() if value not in (None, [])}
         if not given:
             return None
+        for text in given.get("node_selector", ()):
+            if text.find("=") < 1:
+                raise UsageError(f"--node-selector: {text!r} is not NAME=VALUE")
         if "node_selector" in given:
-            given["node_selector"] = dict(_pair("--node-selector", each) for each in given["node_selector"])
+            given["node_selector"] = dict(text.split("=", 1) for text in given["node_selector"])
         if "env" in given or "env_files" in given:
-            files = [pair for file in given.pop("env_files", ()) for pair in read_variables(file)]
-            given["env"] = dict([*files, *(variable("--env", each) for each in given.get("env", ()))])
+            files = [pair for file in given.pop("env_files", ()) for pair in _variables(file)]
+            given["env"] = dict([*files, *(_variable("--env", each) for each in given.get("env", ()))])
         if "command" in given:
             given["command"] = list(with_python(given["command"]))
         if pairs := [*map(_claim, given.pop("volumes", ())), *map(_folder, given.pop("mounts", ()))]:
             given["volumes"] = list({volume["name"]: volume for volume, _ in pairs}.values())
             given["volume_mounts"] = [mount for _, mount in pairs]
-        resume = {
-            **({"checkpoint": given.pop("checkpoint")} if "checkpoint" in given else {}),
-            **({"args": _words("--resume-args", given.pop("resume_args"))} if "resume_args" in given else {}),
-        }
-        policy = {
-            **({"resume": resume} if given.pop("resume", False) or resume else {}),
-            **({"failOnDivergence": True} if given.pop("fail_on_divergence", False) else {}),
-        }
-        if policy:
-            given["run_policy"] = policy
+        resume: dict[str, Any] = {}
+        if "checkpoint" in given:
+            resume["checkpoint"] = given.pop("checkpoint")
+        if "resume_args" in given:
+            resume["args"] = _words(given.pop("resume_args"))
+        policy: dict[str, Any] = {"resume": resume} if given.pop("resume", False) or resume else {}
+        if given.pop("fail_on_divergence", False):
+            policy["failOnDivergence"] = True
         try:
-            return MXJobDescription(**given)
+            return MXJobDescription(**given, run_policy=policy or None)
         except DescriptionError as error:
-            raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+            raise UsageError("\n".join(each.message for each in error.problems)) from error
 
 
 def lacks_model_prefix(command: Sequence[str]) -> bool:
@@ -197,31 +172,24 @@ def lacks_model_prefix(command: Sequence[str]) -> bool:
     return words[:1] == ("python",) and not any(word.startswith("--model-prefix") for word in words)
 
 
-def _words(flag: str, text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise CommandError(f"{flag}: {text!r}: {str(error).lower()}", code=Exit.USAGE) from error
-
-
-def _pair(flag: str, text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not name or not separator:
-        raise CommandError(f"{flag}: {text!r} is not NAME=VALUE", code=Exit.USAGE)
-    return name, value
+        raise UsageError(f"--resume-args: {text!r}: {str(error).lower()}") from error
 
 
 def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse `CLAIM:/PATH` or `CLAIM:/PATH:ro` into a volume and its mount."""
     claim, mount = _mount("--volume", "CLAIM", text)
     if "/" in claim or claim in {".", "..", "~"}:
-        raise CommandError(
+        raise UsageError(
             f"--volume: {claim} is a path of this machine, where the name of a PersistentVolumeClaim is expected",
             hint=f"on the local cluster: --mount {text}\non another cluster, copy the files into a claim and mount it:"
             f" --volume data:{mount['mountPath']}",
-            code=Exit.USAGE,
         )
-    return _named(claim, {"persistentVolumeClaim": {"claimName": claim}}, mount)
+    name = _volume_name(claim)
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim}}, {"name": name, **mount}
 
 
 def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -229,9 +197,10 @@ def _folder(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     named, mount = _mount("--mount", "FOLDER", text, relative=True)
     folder = Path(named).expanduser()
     if not folder.is_dir():
-        raise CommandError(f"--mount: {named} is no folder of this machine", code=Exit.USAGE)
+        raise UsageError(f"--mount: {named} is no folder of this machine")
     path = str(folder.resolve())
-    return _named(path, {"hostPath": {"path": path, "type": "Directory"}}, mount)
+    name = _volume_name(path)
+    return {"name": name, "hostPath": {"path": path, "type": "Directory"}}, {"name": name, **mount}
 
 
 def _mount(flag: str, source: str, text: str, *, relative: bool = False) -> tuple[str, dict[str, Any]]:
@@ -239,14 +208,8 @@ def _mount(flag: str, source: str, text: str, *, relative: bool = False) -> tupl
     given, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
     slash = "" if relative else "/"
     if not given or not path or not path.startswith(slash) or mode not in ([""], ["ro", ""]):
-        raise CommandError(f"{flag}: {text!r} is not {source}:{slash}PATH or {source}:{slash}PATH:ro", code=Exit.USAGE)
+        raise UsageError(f"{flag}: {text!r} is not {source}:{slash}PATH or {source}:{slash}PATH:ro")
     return given, {"mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
-
-
-def _named(mounted: str, source: dict[str, Any], mount: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a volume of this source and its mount, under one name."""
-    name = _volume_name(mounted)
-    return {"name": name, **source}, {"name": name, **mount}
 
 
 def _volume_name(mounted: str) -> str:
@@ -255,3 +218,32 @@ def _volume_name(mounted: str) -> str:
         return mounted
     suffix = hashlib.sha256(mounted.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{_NOT_OF_A_LABEL.sub('-', mounted.lower())[: _LABEL_LENGTH - 10].strip('-') or 'volume'}-{suffix}"
+
+
+def _variable(source: str, text: str) -> tuple[str, str]:
+    """Parse `NAME=VALUE`, or `NAME`, whose value is that of this process."""
+    name, separator, value = text.partition("=")
+    if not name or any(each.isspace() for each in name):
+        raise UsageError(f"{source}: {text!r} is neither NAME=VALUE nor NAME")
+    if separator:
+        return name, value
+    if name not in os.environ:
+        raise UsageError(
+            f"{source}: {name} has no value, and this shell doesn't export it",
+            hint=f"give the value: {name}=VALUE; or export it: export {name}",
+        )
+    return name, os.environ[name]
+
+
+def _variables(file: str) -> list[tuple[str, str]]:
+    """Read a file as `docker run --env-file` does: a variable a line, `#` begins a comment line, quotes are kept."""
+    try:
+        with open(file, "rb") as opened:  # noqa: PTH123 - the path as written
+            lines = decoded(opened.read()).splitlines()
+    except (OSError, ManifestError) as error:
+        raise UsageError(f"--env-file {file}: {getattr(error, 'strerror', '') or error}") from error
+    return [
+        _variable(f"--env-file {file}, line {number}", line.lstrip())
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]

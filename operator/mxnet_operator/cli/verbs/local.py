@@ -4,29 +4,24 @@ import json
 import re
 import sys
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.filesize import decimal
 from rich.text import Text
 
 from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_home
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.command import option
+from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files
+from mxnet_operator.cli.errors import CommandError, UsageError, extra_needed
 from mxnet_operator.cli.interrupts import can_ask
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.verbs import images
 
-if TYPE_CHECKING:
-    from mxnet_operator.local.home import ClusterFiles
-
 NOT_RUNNING = 3
 """Exit code of `status` where no cluster runs, as of `systemctl status`."""
-
-START = "mxjob local up --detach"
 
 _EXTENDED_RESOURCE = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 """Name of an extended resource: a domain and a name, as kube-apiserver requires."""
@@ -36,7 +31,7 @@ app = App(
     help="""Run a cluster on this machine: API server, controller, and pods as processes. No Kubernetes, no root.
 
     Its state is under $MXJOB_HOME, by default your user data folder.
-    """,
+    """
 )
 app.add_typer(images.app, name="image")
 
@@ -44,10 +39,7 @@ app.add_typer(images.app, name="image")
 @app.command()
 def up(  # noqa: PLR0917 - options
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background; return when ready.")] = False,
-    cpus: Annotated[
-        float | None,
-        option(min=0.1, help="CPUs that pods may request; default: this machine's."),
-    ] = None,
+    cpus: Annotated[float | None, option(min=0.1, help="CPUs that pods may request; default: this machine's.")] = None,
     gpus: Annotated[
         int | None,
         option(
@@ -87,9 +79,7 @@ def up(  # noqa: PLR0917 - options
     restart_backoff: Annotated[
         float,
         typer.Option(
-            min=0.0,
-            max=600.0,
-            help="Seconds before the first restart of a job; doubles with each further one.",
+            min=0.0, max=600.0, help="Seconds before the first restart of a job; doubles with each further one."
         ),
     ] = RESTART_BACKOFF,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -104,12 +94,7 @@ def up(  # noqa: PLR0917 - options
         from mxnet_operator.plan import Policy  # noqa: PLC0415
 
     options = ClusterOptions(
-        cpus,
-        gpus,
-        gpu_share,
-        tuple(map(_resource, resource or ())),
-        tuple(map(_label, node_label or ())),
-        legacy,
+        cpus, gpus, gpu_share, tuple(map(_resource, resource or ())), tuple(map(_label, node_label or ())), legacy
     )
     policy = Policy(first_backoff=timedelta(seconds=restart_backoff))
     if announce is not None:
@@ -123,57 +108,51 @@ def up(  # noqa: PLR0917 - options
 def _resource(text: str) -> tuple[str, int]:
     name, equals, count = text.rpartition("=")
     if not (equals and _EXTENDED_RESOURCE.fullmatch(name) and len(count) < 10 and count.isdecimal()):
-        raise CommandError(
+        raise UsageError(
             f"--resource {text}: expected NAME=COUNT with a name such as amd.com/gpu and a whole number",
             hint="set CPUs with --cpus; memory is that of this machine" if name in {"cpu", "memory", "pods"} else "",
-            code=Exit.USAGE,
         )
     if name.rpartition("/")[0].endswith("kubernetes.io"):
-        raise CommandError(f"--resource {text}: names under kubernetes.io are reserved for Kubernetes", code=Exit.USAGE)
+        raise UsageError(f"--resource {text}: names under kubernetes.io are reserved for Kubernetes")
     return name, int(count)
 
 
 def _label(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise CommandError(f"--node-label {text}: expected KEY=VALUE", code=Exit.USAGE)
+        raise UsageError(f"--node-label {text}: expected KEY=VALUE")
     for error in label_errors({key: value}, ""):
-        raise CommandError(f"--node-label {text}: {error.detail}", code=Exit.USAGE)
+        raise UsageError(f"--node-label {text}: {error.detail}")
     return key, value
 
 
 @app.command()
 def down() -> None:
     """Stop the cluster, and wait until every process that it started has ended. Its jobs are lost."""
-    with extra_needed("local"):
+    with usable_files() as files, message_console().status("stopping the local cluster"):
         from mxnet_operator.local import daemon  # noqa: PLC0415
 
-    with usable_home() as home, message_console().status("stopping the local cluster"):
-        pid = daemon.stop(_files(home))
+        pid = daemon.stop(files)
     say("the local cluster is not running" if pid is None else f"the local cluster has stopped (pid {pid})")
 
 
 @app.command()
-def status(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show whether the cluster is running, its address, capacity, jobs and usage. Exits with 3 if it is not running."""
-    with extra_needed("local"):
+    with usable_files() as files:
         from mxnet_operator.cli.daemons import local_status  # noqa: PLC0415
         from mxnet_operator.local.home import running_state  # noqa: PLC0415
 
-    with usable_home() as home:
-        files = _files(home)
         state = running_state(files)
-        idle = {} if state is not None else local_status.not_running(home, files)
+        idle = {} if state is not None else local_status.not_running(files)
     if state is None:
         if as_json:
             write_line(json.dumps(idle))
         else:
-            for line in local_status.not_running_lines(idle, START):
+            for line in local_status.not_running_lines(idle):
                 say(line)
         sys.exit(NOT_RUNNING)
-    found = local_status.collect(home, files, state)
+    found = local_status.collect(files, state)
     if as_json:
         write_line(json.dumps(found))
         return
@@ -184,19 +163,17 @@ def status(
 
 
 @app.command()
-def prune(
-    force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask before deleting.")] = False,
-) -> None:
+def prune(force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask before deleting.")] = False) -> None:
     """Delete what no unfinished job needs: ended jobs with their logs and files, copies of folders, environments.
 
     Folders of PersistentVolumeClaims, added images and uv's cache stay.
     """
-    with extra_needed("local"):
+    with usable_files() as files, image_store() as store:
         from mxnet_operator.cli.daemons import local_prune  # noqa: PLC0415
         from mxnet_operator.local.claims import lock_holder  # noqa: PLC0415
         from mxnet_operator.local.home import running_state  # noqa: PLC0415
-    with usable_home() as home, image_store() as store:
-        files = _files(home)
+
+        home = files.root.parent
         if running_state(files) is None and (pid := lock_holder(files.lock)) is not None:
             raise CommandError(f"the local cluster is starting or stopping (pid {pid})", hint="try again in a moment")
         found = local_prune.leftovers(files, store, local_prune.use_of(files))
@@ -211,24 +188,16 @@ def prune(
             raise CommandError("nothing was deleted", hint="to delete without a question: mxjob local prune --force")
         size = found.size()
         local_prune.delete(files, store, found)
-        say(f"freed {local_prune.size_text(size)}")
+        say(f"freed {decimal(size)}")
 
 
 @app.command("kubeconfig")
 def kubeconfig_path() -> None:
     """Print the path of the cluster's kubeconfig, for: export KUBECONFIG=$(mxjob local kubeconfig)."""
-    with extra_needed("local"):
+    with usable_files() as files:
         from mxnet_operator.local.home import running_state  # noqa: PLC0415
 
-    with usable_home() as home:
-        files = _files(home)
         state = running_state(files)
     if state is None:
-        raise CommandError("the local cluster is not running", hint=f"start it with: {START}")
+        raise CommandError("the local cluster is not running", hint="start it with: mxjob local up --detach")
     write_line(str(files.kubeconfig))
-
-
-def _files(home: Path) -> "ClusterFiles":
-    from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
-
-    return cluster_files(home)

@@ -2,23 +2,16 @@
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from mxnet_operator.api.conditions import job_state, terminal_message
-from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.running.follow_replicas import rest_of_log
-from mxnet_operator.cli.server.connection import (
-    COMPLETION_SECONDS,
-    JobNameArgument,
-    Target,
-    connect,
-    typed_target,
-)
+from mxnet_operator.cli.server.connection import Client, JobNameArgument, Target, completed, connect
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.jobs import DeletedError, pod_name, pods_of, replicas, until_finished
 from mxnet_operator.client.outage import Outage
@@ -26,9 +19,6 @@ from mxnet_operator.client.pod_log import LogFollower, log_lines
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.log_figures import rank_in
 from mxnet_operator.readers.pods import has_log, why_not_started
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 ALL = "all"
 
@@ -44,17 +34,11 @@ EXAMPLES = """
 
 
 def _complete_replica(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the replicas of the named job for shell completion; none, rather than an error."""
-
-    async def offered() -> list[str]:
-        target = typed_target(context)
+    async def offered(client: Client, namespace: str) -> list[str]:
         name = context.params.get("name") or context.args[0]  # click parses no further than an option without a value
-        async with asyncio.timeout(COMPLETION_SECONDS), connect(target) as client:
-            return [*replicas(await get_job(client, target.namespace or client.namespace, name)), ALL]
+        return [*replicas(await get_job(client, namespace, name)), ALL]
 
-    with contextlib.suppress(Exception):
-        return [each for each in asyncio.run(offered()) if each.startswith(incomplete)]
-    return []
+    return completed(context, incomplete, offered)
 
 
 @asks_server
@@ -95,7 +79,7 @@ async def logs(
         return Exit.OK
 
 
-async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int | None, write: "_Writer") -> None:
+async def _print(client: Client, job: dict[str, Any], replica: str, tail: int | None, write: "_Writer") -> None:
     namespace, pod_of_replica = job["metadata"]["namespace"], pod_name(job["metadata"]["name"], replica)
     pod = await client.find(PODS.path(namespace, pod_of_replica))
     if pod is None or not pods_of(job, [pod]):  # a job of another kind may have the name
@@ -109,7 +93,7 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
         write(line)
 
 
-async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Writer"], tail: int | None) -> None:
+async def _follow(client: Client, job: dict[str, Any], writers: dict[str, "_Writer"], tail: int | None) -> None:
     """Show the logs until the job is finished or deleted, or one of them can't be shown any more."""
     outage = Outage(say=say)
     followers = [

@@ -1,20 +1,14 @@
 """`mxjob rerun`: run a job again, as a new job."""
 
 import asyncio
-from typing import Any
 
 from mxnet_operator.cli.command import with_options
-from mxnet_operator.cli.errors import leave
+from mxnet_operator.cli.errors import Exit, leave
 from mxnet_operator.cli.output.terminal import go_on_unread
-from mxnet_operator.cli.running.run_job import Options, run_job
+from mxnet_operator.cli.running.run_job import DetachOption, Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record
-from mxnet_operator.cli.server.connection import (
-    JobNameArgument,
-    Target,
-    connect,
-)
+from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import find_job
-from mxnet_operator.cli.verbs.job_options import DetachOption
 from mxnet_operator.client.job_actions import again
 
 EXAMPLES = """
@@ -30,22 +24,17 @@ EXAMPLES = """
 
 
 @with_options
-def rerun(
-    *,
-    name: JobNameArgument,
-    detach: DetachOption = False,
-    target: Target,
-) -> None:
+def rerun(*, name: JobNameArgument, detach: DetachOption = False, target: Target) -> None:
     """Run a job again, as a new job with the same image, arguments and spec, and follow it as `mxjob run` does.
 
     The name of the new job is that of the old one with a random end. Labels and annotations are not copied, except
     Kueue's queue. A job that was suspended runs.
     """
+
+    async def run() -> Exit:
+        async with connect(target) as client:
+            job = await find_job(client, target.namespace or client.namespace, name)
+        return await run_job(again(job), target, Options(detach=detach), Record())
+
     go_on_unread()
-    leave(asyncio.run(_run_again(target, name, detach=detach)))
-
-
-async def _run_again(target: Target, name: str, *, detach: bool) -> Any:
-    async with connect(target) as client:
-        job = await find_job(client, target.namespace or client.namespace, name)
-    return await run_job(again(job), target, Options(detach=detach), Record())
+    leave(asyncio.run(run()))

@@ -4,9 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -17,31 +15,20 @@ from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
-from mxnet_operator.cli.command import with_options
-from mxnet_operator.cli.errors import CommandError, Exit, extra_needed, leave, show_error, unwritten_output
+from mxnet_operator.cli.command import option, with_options
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError, extra_needed, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
-from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.failure_hints import build_hint, failure_hint, refuse_what_must_fail, trains_alone
-from mxnet_operator.cli.running.images import AsOfOption, EnvironmentOptions, MXNetOption, PythonOption, add_folder
-from mxnet_operator.cli.running.interrupted_job import OnInterrupt
+from mxnet_operator.cli.running.images import EnvironmentOptions, add_folder
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
-from mxnet_operator.cli.running.run_outputs import Record, ReportError
+from mxnet_operator.cli.running.run_outputs import Record, ReportError, check_report
 from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
-from mxnet_operator.cli.server.connection import (
-    Target,
-    credentials_of,
-    uses_local,
-)
-from mxnet_operator.cli.verbs.job_options import (
-    DetachOption,
-    JobOptions,
-    lacks_model_prefix,
-)
+from mxnet_operator.cli.server.connection import Target, credentials_of, uses_local
+from mxnet_operator.cli.verbs.job_options import JobOptions, lacks_model_prefix
 from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
 from mxnet_operator.client.jobs import in_v1_words, replicas
 from mxnet_operator.description import DescriptionError, to_manifest
@@ -76,123 +63,23 @@ EXAMPLES = """
 """
 
 
-_FOLLOWING: Final = "While the job runs"
-_FOR_PROGRAMS: Final = "For programs that run jobs"
-
-
-def _complete_replica(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the replicas of the described job for shell completion; none, rather than an error."""
-    with contextlib.suppress(Exception):
-        given = {name: value for name, value in context.params.items() if name in {"workers", "servers"}}
-        job, _ = _job(context.params.get("file"), JobOptions(image="any", **given), allow_unknown=True)
-        return [each for each in replicas(in_v1_words(job)) if each.startswith(incomplete)]
-    return []
-
-
-class _Format(StrEnum):
-    """Values of `-o`."""
-
-    YAML = "yaml"
-
-
 @with_options
 def run(
     *,
     file: Annotated[
-        str | None,
-        option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin."),
+        str | None, option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin.")
     ] = None,
     described: JobOptions,
     pip: Annotated[
         list[str] | None,
         option(
-            metavar="PACKAGE",
-            help="Package to add to the image of the script's folder, such as pandas; repeatable.",
+            metavar="PACKAGE", help="Package to add to the image of the script's folder, such as pandas; repeatable."
         ),
     ] = None,
-    as_of: AsOfOption = None,
-    python: PythonOption = None,
-    mxnet: MXNetOption = None,
+    environment: EnvironmentOptions,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
-    dry_run_format: Annotated[_Format | None, option("-o", help="Format of --dry-run; default: yaml.")] = None,
     target: Target,
-    on_interrupt: Annotated[
-        OnInterrupt | None,
-        option(
-            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks.",
-            panel=_FOLLOWING,
-        ),
-    ] = None,
-    detach: DetachOption = False,
-    logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.", rich_help_panel=_FOLLOWING)] = True,
-    replica: Annotated[
-        str | None,
-        option(
-            metavar="TYPE-INDEX",
-            help="Replica whose log is shown; default: worker-0, or tuner-0.",
-            panel=_FOLLOWING,
-            autocompletion=_complete_replica,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        option(metavar="FILE", help="Write an HTML report when the job has ended."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        option(
-            metavar="FOLDER",
-            help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
-            "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
-            "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
-        ),
-    ] = None,
-    timeout: Annotated[
-        str | None,
-        option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", panel=_FOLLOWING),
-    ] = None,
-    adopt: Annotated[
-        str | None,
-        option(
-            metavar="LABEL",
-            help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
-            " the manifest's.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    output_dir: Annotated[
-        Path | None,
-        option(
-            metavar="DIR",
-            help="Folder for the files job, state, message, result and files, written however the job ends.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    message_file: Annotated[
-        Path | None,
-        option(
-            metavar="FILE",
-            help="File for the message too, 4 kB at most; in a pod: /dev/termination-log.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    workflow: Annotated[
-        str | None,
-        option(
-            metavar="NAME",
-            help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
-            " terminated or deleted, or the step's deadline has passed.",
-            panel=_FOR_PROGRAMS,
-        ),
-    ] = None,
-    retry_timeout: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION",
-            help="How long to wait while the API server can't be reached.",
-            rich_help_panel=_FOR_PROGRAMS,
-        ),
-    ] = "1m",
+    options: Options,
     allow_unknown_fields: AllowUnknownOption = False,
 ) -> None:
     """Create a job, follow it until it ends, and exit with 0 only if it Succeeded.
@@ -208,60 +95,51 @@ def run(
     job. In a script it deletes the job and waits until it is gone, and a second one exits at once. With --adopt, a
     command that was killed and is started again finds its job. A closed pipe, as by head, ends the output, not the job.
     """
-    if workflow is not None and on_interrupt is not None:
-        raise CommandError(
-            "--workflow and --on-interrupt can't be combined: each says what an interruption does with the job",
-            code=Exit.USAGE,
+    if options.workflow is not None and options.on_interrupt is not None:
+        raise UsageError(
+            "--workflow and --on-interrupt can't be combined: each says what an interruption does with the job"
         )
-    ends = {"--report": report, "--output": output, "--timeout": timeout, "--workflow": workflow}
-    if detach and (needs_end := [flag for flag, value in ends.items() if value is not None]):
-        raise CommandError(
-            f"--detach returns before the job ends, and {needs_end[0]} needs its end",
+    ends = {name: getattr(options, name) for name in ("report", "output", "timeout", "workflow")}
+    if options.detach and (needs_end := [name for name, value in ends.items() if value is not None]):
+        raise UsageError(
+            f"--detach returns before the job ends, and --{needs_end[0]} needs its end",
             hint="follow the job later: mxjob wait JOB; mxjob cp JOB .",
-            code=Exit.USAGE,
         )
-    output_in_claim = output is not None and not uses_local(target)
-    if dry_run_format is not None and not dry_run:
-        raise CommandError(f"-o {dry_run_format} is the format of --dry-run", code=Exit.USAGE)
-    environment = EnvironmentOptions(as_of, python, mxnet)
+    output_in_claim = options.output is not None and not uses_local(target)
     if (pip or environment.given()) and (described.image is not None or file is not None):
         what = "--pip adds packages to" if pip else f"{environment.given()} chooses"
-        raise CommandError(
+        raise UsageError(
             f"{what} the image of a script's folder: it can't be combined with --image or -f",
             hint="install them in the image" if pip else f"mxjob local image add NAME FOLDER {environment.given()}",
-            code=Exit.USAGE,
         )
     is_resumed = described.resume or described.checkpoint is not None or described.resume_args is not None
     if is_resumed and file is None and not described.mounts and not described.volumes:
-        raise CommandError(
+        raise UsageError(
             "--resume: the checkpoints have to be in a folder that outlives a pod",
             hint="--volume CLAIM:/models or, on the local cluster, --mount ./models:/models, and --model-prefix in it",
-            code=Exit.USAGE,
         )
     if is_resumed and described.checkpoint is None and lacks_model_prefix(described.command or []):
-        raise CommandError(
+        raise UsageError(
             "--resume: the script's arguments have no --model-prefix, which fit.py saves its checkpoints under",
             hint="name what the script saves, and how it loads that: --checkpoint '/models/net-{epoch}.params'"
             " --resume-args '--resume {checkpoint} --start-epoch {epoch}'",
-            code=Exit.USAGE,
         )
     if described.mounts and not uses_local(target):
-        raise CommandError(
+        raise UsageError(
             "--mount: only the local cluster mounts folders of this machine, and another cluster is chosen",
             hint="copy the files into a PersistentVolumeClaim there, and mount it: --volume CLAIM:/PATH",
-            code=Exit.USAGE,
         )
     if dry_run:
         described = _with_folder(described, file, target, pip or [], environment, build=False)
         job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         write_line(dump_all([*objects, with_output_folders(job) if output_in_claim else job]).rstrip("\n"))
         return
-    if output is not None:
-        check_output(output)
+    if options.output is not None:
+        check_output(options.output)
     go_on_unread()  # a job is more than its log
-    record = Record(folder=output_dir, message_file=message_file)
-    record.begin()
-    with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
+    record = Record(folder=options.output_dir, message_file=options.message_file)
+    record.write(Exit.USAGE)  # the files exist however the run ends
+    with _recorded(record, Exit.FAILED if options.adopt is None else Exit.TRY_AGAIN):
         is_script = file is None and described.image is None and described.command
         script = Script.of(described.command or ()) if is_script else None
         described = _with_folder(described, file, target, pip or [], environment, build=True)
@@ -269,27 +147,14 @@ def run(
         if output_in_claim:
             job = with_output_folders(job)
         record.name = job["metadata"].get("name") or ""
-        options = Options(
-            on_interrupt=on_interrupt,
-            workflow=workflow,
-            adopt=adopt,
-            logs=logs,
-            replica=replica,
-            report=report,
-            output=output,
-            timeout=None if timeout is None else duration(timeout),
-            retry_timeout=duration(retry_timeout),
-            detach=detach,
-            objects=objects,
-        )
         _check(job, options)
         if script is not None and (warning := trains_alone(script, job)):
             say(warning, style="yellow")
-        if adopt is None and workflow is None and uses_local(target):
+        if options.adopt is None and options.workflow is None and uses_local(target):
             with extra_needed("local"):
                 from mxnet_operator.cli.daemons.local_cluster import ensure_running  # noqa: PLC0415
             ensure_running()
-        code = asyncio.run(run_job(job, target, options, record))
+        code = asyncio.run(run_job(job, target, options, record, objects))
     if code == Exit.FAILED:
         asked = "" if script is None else _other_environment(script, pip or [])
         if hint := asked or failure_hint(record.message, job, script):
@@ -306,11 +171,7 @@ def _with_folder(
     *,
     build: bool,
 ) -> JobOptions:
-    """Give a script without an image one of its folder; `build` it, unless nothing is to run.
-
-    Raises:
-        CommandError: there is no such script, its image can't be made, or the chosen cluster can't have it.
-    """
+    """Give a script without an image one of its folder; `build` it, unless nothing is to run."""
     if file is not None or described.image is not None or not described.command:
         return described
     script = Script.of(described.command)
@@ -340,11 +201,7 @@ def _other_environment(script: Script, packages: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def _recorded(record: Record, unwritten: Exit) -> Iterator[None]:
-    """Write the record however the block ends; `unwritten` is the exit code where output can't be written.
-
-    Raises:
-        CommandError: the output of the block, or else the record, can't be written.
-    """
+    """Write the record however the block ends; `unwritten` is the exit code where output can't be written."""
     try:
         yield
     except BaseException as error:
@@ -371,54 +228,43 @@ def _check(job: dict[str, Any], options: Options) -> None:
     if options.adopt is not None:
         check_adoptable(job, options.adopt)
     if options.workflow is not None and not is_path_segment(options.workflow):
-        raise CommandError(f"--workflow {options.workflow}: not the name of a workflow", code=Exit.USAGE)
+        raise UsageError(f"--workflow {options.workflow}: not the name of a workflow")
     there = replicas(in_v1_words(job))
     if options.replica is not None and options.replica.lower() not in there:
-        raise CommandError(
-            f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE
-        )
+        raise UsageError(f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}")
     if options.report is not None:
-        from mxnet_operator.cli.running.run_report import check_report  # noqa: PLC0415 - only a report needs it
-
         check_report(options.report)
 
 
 def _job(
     file: str | None, described: JobOptions, *, allow_unknown: bool
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Read the manifest and merge the options that describe the job over it; also return the objects beside the job.
-
-    Raises:
-        CommandError: there is neither, or the result isn't valid.
-    """
+    """Read the manifest and merge the options that describe the job over it; also return the objects beside the job."""
     given, objects = (None, []) if file is None else _read_job(file, allow_unknown=allow_unknown)
     description = described.description()
     if description is None:
         if given is None:
-            raise CommandError(
-                "no job given",
-                hint="give a script: mxjob run train.py; or a manifest: mxjob run -f job.yaml",
-                code=Exit.USAGE,
+            raise UsageError(
+                "no job given", hint="give a script: mxjob run train.py; or a manifest: mxjob run -f job.yaml"
             )
         return given, objects
     if given is not None and given.get("apiVersion") != names.API_VERSION:
-        raise CommandError(
+        raise UsageError(
             f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
             f" {given.get('apiVersion')}",
             hint=f"convert it first: mxjob convert -f {file}",
-            code=Exit.USAGE,
         )
     try:
         job = to_manifest(description, given)
     except DescriptionError as error:
-        raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+        raise UsageError("\n".join(each.message for each in error.problems)) from error
     if not job["metadata"].get("name"):
         job["metadata"].setdefault("generateName", f"{job_prefix(described.command or [])}-")
     problems = submission_errors(job)
     if not allow_unknown:
         problems = [*problems, *unknown_fields(job)]
     if problems:
-        raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
+        raise UsageError("\n".join(each.message for each in problems))
     return job, objects
 
 
@@ -427,8 +273,8 @@ def _read_job(file: str, *, allow_unknown: bool) -> tuple[dict[str, Any], list[d
     try:
         position, objects = job_and_objects([each.content for each in documents])
     except ManifestError as error:
-        raise CommandError(f"{documents[0].source}: {error}", code=Exit.USAGE) from error
+        raise UsageError(f"{documents[0].source}: {error}") from error
     job = documents[position]
     if found := mistakes(job, allow_unknown=allow_unknown):
-        raise CommandError("\n".join(found), code=Exit.USAGE)
+        raise UsageError("\n".join(found))
     return without_server_fields(job.content), objects

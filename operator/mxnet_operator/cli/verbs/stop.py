@@ -1,22 +1,17 @@
 """`mxjob stop`: stop jobs and keep what they have."""
 
 import asyncio
-from typing import TYPE_CHECKING
 
+from rich.status import Status
 from rich.text import Text
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit, show_error
 from mxnet_operator.cli.output.terminal import message_console, say
-from mxnet_operator.cli.server.connection import JobNamesArgument, Target, connect
+from mxnet_operator.cli.server.connection import Client, JobNamesArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.job_actions import request_stop, until_stopped
-
-if TYPE_CHECKING:
-    from rich.status import Status
-
-    from mxnet_operator.kube.client import Client
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -47,7 +42,7 @@ async def stop(target: Target, *, jobs: JobNamesArgument) -> Exit:
     return code
 
 
-async def _stopped(client: "Client", namespace: str, name: str, shown: "Status") -> CommandError | None:
+async def _stopped(client: Client, namespace: str, name: str, shown: Status) -> CommandError | None:
     """Stop a job and say so; returns the error for a job that doesn't exist."""
     try:
         job = await get_job(client, namespace, name)

@@ -77,7 +77,6 @@ def mistakes(document: Document, *, allow_unknown: bool = False, named: bool = F
 
 
 def _name(content: Any) -> str:
-    """Format the job's kind, namespace and name, as far as it has them: `MXJob team-a/digits: `."""
     metadata = content.get("metadata") if isinstance(content, dict) else None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return ""

@@ -3,25 +3,21 @@
 import asyncio
 import contextlib
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
-from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.options import option
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown
-from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
+from mxnet_operator.cli.server.connection import Client, JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import DeletedError, job_versions
 from mxnet_operator.client.outage import Outage
-
-if TYPE_CHECKING:
-    from mxnet_operator.kube.client import Client
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -36,8 +32,6 @@ rejects it · 124 --timeout passed · 130 Ctrl-C
 
 
 class Awaited(StrEnum):
-    """Values of `--for`."""
-
     SUCCEEDED = "Succeeded"
     RUNNING = "Running"
     FINISHED = "finished"
@@ -58,14 +52,12 @@ async def wait(
         ),
     ] = Awaited.SUCCEEDED,
     timeout: Annotated[  # noqa: ASYNC109 - the command's option
-        str | None,
-        option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."),
+        float | None, option(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.")
     ] = None,
 ) -> Exit:
     """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
-    seconds = None if timeout is None else duration(timeout)
     try:
-        async with asyncio.timeout(seconds), connect(target) as client:
+        async with asyncio.timeout(timeout), connect(target) as client:
             job = await get_job(client, target.namespace or client.namespace, name)
             with progress(show_log=False) as shown:
                 outage = Outage(say=shown.note)
@@ -76,7 +68,7 @@ async def wait(
                     say(gone_text(job, outage, f"job {name} was deleted before it was {awaited}"))
                     return Exit.FAILED
     except TimeoutError:
-        say(f"job {name}: not {awaited} after {elapsed_text(seconds or 0)}")
+        say(f"job {name}: not {awaited} after {elapsed_text(timeout or 0)}")
         return Exit.TIMEOUT
     state = job_state(job)
     if message := terminal_message(job):
@@ -85,7 +77,7 @@ async def wait(
 
 
 async def _until(
-    client: "Client", job: dict[str, Any], awaited: Awaited, shown: Progress, outage: Outage
+    client: Client, job: dict[str, Any], awaited: Awaited, shown: Progress, outage: Outage
 ) -> dict[str, Any]:
     """Wait until the outcome is clear; returns the job."""
     async with contextlib.aclosing(job_versions(client, job, outage=outage)) as changes:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Final
 
 from mxnet_operator.local.claims import open_lock, try_lock
 from mxnet_operator.local.images import python2
@@ -24,6 +25,9 @@ from mxnet_operator.local.images.uv_process import (
     run,
     uv_program,
 )
+
+PYTHON_VARIABLES: Final = {"PYTHONIOENCODING": "utf-8:surrogateescape", "MPLBACKEND": "Agg"}
+"""Variables of every image: else Python 2 prints ASCII only into a log, and Matplotlib before 3.0 needs a screen."""
 
 
 async def find_interpreter(version: str, cwd: Path) -> Path:

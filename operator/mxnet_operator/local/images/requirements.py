@@ -14,6 +14,7 @@ from mxnet_operator.local.images.day import ONLY_BINARY, UV_SETTINGS, DayImage, 
 from mxnet_operator.local.images.environment import find_interpreter
 from mxnet_operator.local.images.lock import Lock, is_lock, parse_lock, read_lock, read_requirements
 from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, build_error, run, uv_program
+from mxnet_operator.local.projects import PROJECTS
 
 _PINNED: Final = re.compile(r"\b([A-Za-z0-9][A-Za-z0-9._-]*)==(\d[^\s,;]*?)(?=[.,]?(?:\s|$))")
 _HIDDEN: Final = re.compile(
@@ -21,11 +22,8 @@ _HIDDEN: Final = re.compile(
 )
 """Hint of uv at a package that is only there after the day, and when its index says that."""
 _PROJECTS: Final = {
-    **dict.fromkeys(("cv2", "opencv"), "opencv-python-headless"),
-    "pil": "Pillow",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "PyYAML",
+    "opencv": PROJECTS["cv2"],
+    **{module.lower(): PROJECTS[module] for module in ("cv2", "PIL", "skimage", "sklearn", "yaml")},
 }
 """Projects whose modules are listed in their place; no project that works has these names."""
 _MODULE: Final = re.compile(rf"^({'|'.join(_PROJECTS)})\b(?![-.])(?:\s*==\s*0\.0\b[\w.]*)?", re.IGNORECASE)

@@ -272,17 +272,17 @@ def _entries(
 def _is_withheld(source: Path, entry: "os.DirEntry[str]") -> bool:
     if entry.is_dir(follow_symlinks=False) and Path(entry, "pyvenv.cfg").exists():
         return True
-    leads_out = entry.is_symlink() and _leads_out(source, Path(entry)) and not _is_module(source, Path(entry))
-    return leads_out or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
+    is_outside = entry.is_symlink() and leads_out(source, Path(entry)) and not _is_module(source, Path(entry))
+    return is_outside or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
 
 
-def _leads_out(source: Path, link: Path) -> bool:
+def leads_out(source: Path, link: Path) -> bool:
     return not link.resolve().is_relative_to(source.resolve())
 
 
 def _is_module(source: Path, link: Path) -> bool:
     """Whether a link leads out of the folder to a Python file, whose content is copied."""
-    return link.suffix == ".py" and link.is_file() and _leads_out(source, link)
+    return link.suffix == ".py" and link.is_file() and leads_out(source, link)
 
 
 def _target(source: Path, link: Path) -> str:

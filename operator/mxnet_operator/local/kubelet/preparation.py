@@ -25,6 +25,7 @@ from mxnet_operator.builders.fail_fast import HOOK, MOUNT_PATH
 from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.apiserver.keyed_objects import fetch_keyed_objects
 from mxnet_operator.local.images import ReadyImage, Start
+from mxnet_operator.local.images.environment import PYTHON_VARIABLES
 from mxnet_operator.local.kubelet import environment
 from mxnet_operator.local.kubelet.environment import ConfigError, expand
 from mxnet_operator.local.kubelet.host import Host
@@ -300,10 +301,7 @@ def _base(host: Host, pod: Mapping[str, Any], place: PodPlace, image: ReadyImage
         "TZ": "UTC",
         # Lines appear in the log when they are written, as with the MXNet images that people run.
         "PYTHONUNBUFFERED": "1",
-        # Python 2 prints no text but ASCII into a log, unless told.
-        "PYTHONIOENCODING": "utf-8:surrogateescape",
-        # Matplotlib before 3.0 needs a screen unless told.
-        "MPLBACKEND": "Agg",
+        **PYTHON_VARIABLES,
         **({"LD_LIBRARY_PATH": image.library_path} if image.library_path else {}),
     }
 
