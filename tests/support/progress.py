@@ -1,17 +1,12 @@
-"""What a person reads of a test run: what it waits for, and at its end what failed, was skipped, or was left out."""
+"""What a person reads at the end of a test run: what failed, was skipped, or was left out."""
 
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import pytest
-from kubernetes_programs import build_status
 from tiers import tier_of
 
-SECONDS_ON_A_TERMINAL, SECONDS_IN_A_PIPE = 1.0, 60.0
-"""How often the waiting line changes on a terminal, and how often another is written into a pipe."""
 _LEFT_OUT = {
     "unit": "`make test` runs the local cluster, MXNet, TVM and Airflow too, `make test TIER=all` everything",
     "test": "`make test TIER=all` runs them, as CI does, and tests/node",
@@ -24,121 +19,6 @@ def say(config: pytest.Config, what: str) -> None:
     assert capture is not None
     with capture.global_and_fixture_disabled():
         print(what, file=sys.stderr, flush=True)
-
-
-class Waiting:
-    """What pytest's workers do, for a line whenever they have reported no result for some seconds.
-
-    Args:
-        silence: Seconds without a result or a line.
-        clock: Seconds, monotonic.
-    """
-
-    def __init__(self, silence: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._silence = silence
-        self._clock = clock
-        self._began = self._said = clock()
-        self._running: Mapping[str, float] = {}
-        self._is_collected = False
-
-    def collected(self) -> None:
-        """Note that a worker knows all tests."""
-        self._is_collected = True
-
-    def started(self, test: str) -> None:
-        """Note that a test begins."""
-        self._running = {**self._running, test: self._clock()}
-
-    def reported(self, test: str, *, is_over: bool) -> None:
-        """Note a result, which pytest shows."""
-        self._said = self._clock()
-        if is_over:
-            self._running = {each: since for each, since in self._running.items() if each != test}
-
-    def line(self) -> str | None:
-        """What there is to say now, if it is time."""
-        now = self._clock()
-        if now - self._said < self._silence:
-            return None
-        self._said = now
-        built = build_status()
-        return f"after {now - self._began:.0f} s: {self._doing(now)}{f'; Go builds {built}' if built else ''}"
-
-    def _doing(self, now: float) -> str:
-        if not self._is_collected:
-            return "pytest's workers collect the tests"
-        running = ", ".join(f"{test} ({now - since:.0f} s)" for test, since in self._running.items())
-        return running or "pytest's workers wait for programs, or stop what they started"
-
-
-class Announcer:
-    """Writes the lines of a `Waiting` from its own thread: one that changes on a terminal, one a minute into a pipe."""
-
-    def __init__(self, reporter: pytest.TerminalReporter) -> None:
-        self._reporter = reporter
-        self._is_terminal = reporter.isatty
-        self._waiting = Waiting(SECONDS_ON_A_TERMINAL if self._is_terminal else SECONDS_IN_A_PIPE)
-        self._shown = False
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._announce, name="progress", daemon=True)
-
-    def _announce(self) -> None:
-        while not self._ended.wait(1.0):
-            if line := self._waiting.line():
-                with self._lock:
-                    self._write(line)
-
-    def _write(self, line: str) -> None:
-        if not self._shown:
-            self._reporter.write("\n")  # the line of the results has no end yet
-        if self._is_terminal:
-            width = self._reporter._screen_width - 1
-            self._reporter.write("\r\x1b[K" + (line if len(line) <= width else line[: width - 3] + "..."), flush=True)
-            self._shown = True
-        else:
-            self._reporter.write(f"{line}\n", flush=True)
-
-    def _erase(self) -> None:
-        with self._lock:
-            if self._shown:
-                self._reporter.write("\r\x1b[K")
-                self._reporter._tw._current_line = ""  # pytest counts what stands before its percentage
-                self._shown = False
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_setupnodes(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self) -> None:
-        """Note it."""
-        self._waiting.collected()
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Note it."""
-        self._waiting.started(nodeid)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note it, and make room for what pytest writes."""
-        self._erase()
-        self._waiting.reported(report.nodeid, is_over=report.when == "teardown")
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Fall silent."""
-        self._ended.set()
-        self._erase()
-
-
-@pytest.hookimpl(trylast=True)  # pytest's reporter comes first
-def pytest_configure(config: pytest.Config) -> None:
-    """Watch the workers from the process that has them."""
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    if getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Announcer(reporter))
 
 
 @pytest.hookimpl(optionalhook=True)

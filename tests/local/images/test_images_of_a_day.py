@@ -48,6 +48,7 @@ async def test_packages_are_those_of_the_day_and_their_lock_is_kept(store, folde
     assert store.lock_file(image).read_text() == lock.text
 
 
+@pytest.mark.exhaustive
 async def test_pandas_whose_requirements_uv_can_not_read_is_resolved_in_the_folder_of_a_project(
     store, folder, tmp_path
 ):
@@ -165,6 +166,7 @@ def test_a_requirement_of_another_mxnet_chooses_the_image(store, folder):
         assert store.resolve("mine").base == base
 
 
+@pytest.mark.exhaustive
 def test_the_newest_packages_of_a_day_choose_its_mxnet_unless_the_user_does(store, folder):
     for given, packages, base in (
         (EnvironmentOptions("2019-08-27"), ["gluonts"], "mxjob/mxnet:1.4.1-py3.7-2019-08-27"),

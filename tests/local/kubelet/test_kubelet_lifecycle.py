@@ -82,11 +82,6 @@ async def test_a_pod_has_its_address_before_it_runs_and_its_conditions_follow(no
     assert statuses(pod)[0]["ready"] is True
 
 
-async def test_pods_have_different_addresses(node):
-    pods = [await node.run(f"pod-{index}", "true") for index in range(3)]
-    assert len({pod["status"]["podIP"] for pod in pods}) == 3
-
-
 async def test_the_last_log_lines_are_the_message_of_a_failure_that_wrote_none(node):
     fallback = {"terminationMessagePolicy": "FallbackToLogsOnError"}
     pod = await node.run("loud", "seq 1 100; echo reason >&2; exit 1", container=fallback)

@@ -33,32 +33,12 @@ def test_its_job_is_the_one_that_a_step_would_make() -> None:
     assert artifact["raw"]["data"] == MXJobStep(name="train", spec=spec, inputs=inputs)._build_manifest()
 
 
-def test_the_manifest_is_a_file_of_the_command_which_is_told_whose_it_is() -> None:
-    made = template()
-    (artifact,) = made["inputs"]["artifacts"]
-    container = made["container"]
-    assert container["command"] == ["mxjob", "run"]
-    options = dict(zip(container["args"][::2], container["args"][1::2], strict=True))
-    assert options["--filename"] == artifact["path"]
-    assert options["--workflow"] == "{{workflow.name}}"
-    assert f"{options['--adopt']}: {{{{=toJson(workflow.uid)}}}}" in artifact["raw"]["data"]
-
-
 def test_its_command_line_is_one_that_mxjob_takes() -> None:
     container = template(allow_unknown_fields=True)["container"]
     _, *command = [*container["command"], *container["args"]]
     mxjob = Path(sys.executable).with_name("mxjob")
     done = subprocess.run([mxjob, *command, "--help"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_its_outputs_are_files_that_may_be_missing() -> None:
-    made = template()
-    (volume,) = made["container"]["volumeMounts"]
-    outputs = {each["name"]: each["valueFrom"] for each in made["outputs"]["parameters"]}
-    assert list(outputs) == ["job", "state", "message", "result", "files"]
-    for name, source in outputs.items():
-        assert source == {"path": f"{volume['mountPath']}/{name}", "default": ""}
 
 
 def test_its_report_is_an_artifact_on_request_that_may_be_missing() -> None:

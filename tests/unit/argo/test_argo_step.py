@@ -24,8 +24,6 @@ from hera.workflows import (
     RetryStrategy,
     SecretEnv,
     SecretVolume,
-    Step,
-    Steps,
     Task,
     Volume,
     Workflow,
@@ -100,14 +98,6 @@ class TestManifest:
         what = "workflow.uid + `/` + node.name + `/` + toJson(workflow.parameters.json)"
         assert name == f"{{{{=toJson(`train-` + sprig.trunc(12, sprig.sha256sum({what})))}}}}"
 
-    def test_job_and_pods_are_labelled_for_clean_up_and_argo_logs(self) -> None:
-        manifest = manifest_of(step())
-        assert manifest["metadata"]["labels"]["mxjob.kubeflow.org/workflow-uid"] == "{{=toJson(workflow.uid)}}"
-        for spec in manifest["spec"]["mxReplicaSpecs"].values():
-            assert spec["template"]["metadata"]["labels"] == {
-                "workflows.argoproj.io/workflow": "{{=toJson(workflow.name)}}"
-            }
-
     def test_a_job_goes_with_its_workflow_unless_told_otherwise(self) -> None:
         asked = "mxjob.kubeflow.org/delete-with-workflow: 'true'"
         ours = {"metadata": {"annotations": {"ours": "1"}}, "spec": MXJobSpec(image="a", command=COMMAND).to_dict()}
@@ -127,18 +117,6 @@ class TestManifest:
             assert "is neither true nor false" in step(**{**asked, **spec})._build_manifest()
         with pytest.raises(ValueError, match="input asks: 'yes' is neither true nor false"):
             step(**{**asked, "inputs": [Parameter(name="asks", default="yes")]})
-
-    def test_heras_defaults_for_a_class_hold_for_steps_and_runners(self) -> None:
-        try:
-            for made in (MXJobStep, MXJobRunner):
-                global_config.set_class_defaults(made, deadline=600, delete_with_workflow=False)
-            runner = MXJobRunner(name="run", image="i", spec=MXJobSpec(image="a", command=COMMAND))
-            for text_ in (step()._build_manifest(), str(runner._build_template())):
-                assert "activeDeadlineSeconds: 600" in text_
-                assert "delete-with-workflow" not in text_
-            assert "activeDeadlineSeconds: 60\n" in step(deadline=60)._build_manifest()
-        finally:
-            global_config.reset()
 
     def test_heras_defaults_hold_for_fields_that_have_a_default_of_ours(self) -> None:
         unknown = {"spec": MXJobSpec(image="a", command=COMMAND).to_dict()}
@@ -190,17 +168,6 @@ class TestManifest:
             step(spec=None, manifest={"spec": spec})
         taken = step(spec=None, manifest={"spec": spec}, allow_unknown_fields=True)
         assert "restartPolicies: Never" in taken._build_manifest()
-
-    def test_it_is_applied_owned_waited_for_and_retried_by_argos_own_means(self) -> None:
-        template = step()._build_template().model_dump(by_alias=True, exclude_none=True)
-        resource = template["resource"]
-        assert resource["action"] == "apply"
-        assert "setOwnerReference" not in resource
-        assert resource["successCondition"] == "status.state in (Succeeded,Failed)"
-        assert "failureCondition" not in resource
-        assert "failure condition" in template["retryStrategy"]["expression"]
-        outputs = [each["name"] for each in template["outputs"]["parameters"]]
-        assert outputs == ["job", "state", "message", "result", "files"]
 
     @pytest.mark.parametrize(
         "outputs",
@@ -349,22 +316,6 @@ class TestManifest:
         made = MXJobStep(name="queued", manifest=labelled)
         assert "queue-name: gpu" in made._build_manifest()
         assert made._build_template().metadata is None
-
-    def test_inputs_are_filled_in_as_json_never_as_text(self) -> None:
-        inputs = [
-            Parameter(name="args", default="[]"),
-            Parameter(name="workers", default="2"),
-            Parameter(name="learning-rate"),
-        ]
-        spec = MXJobSpec(
-            image="a", command=COMMAND, args=data("args"), workers=integer("workers"), env={"LR": text("learning-rate")}
-        )
-        worker = manifest_of(step(inputs=inputs, spec=spec))["spec"]["mxReplicaSpecs"]["Worker"]
-        (container,) = worker["template"]["spec"]["containers"]
-        assert worker["replicas"].startswith("{{=let given = inputs.parameters.workers; let wrong = given matches ")
-        assert "toJson(wrong == `` ? asInt(given) : wrong)" in worker["replicas"]
-        assert "toJson(wrong == `` ? sprig.fromJson(given) : wrong)" in container["args"]
-        assert container["env"] == [{"name": "LR", "value": as_json("inputs.parameters[`learning-rate`]")}]
 
     def test_what_the_kubelet_would_take_for_a_variable_of_argos_pod_stands_there_as_an_escape(self) -> None:
         spec = MXJobSpec(image="a", command=["sh", "-c", "echo $$ $(ARGO_POD_NAME) é"])
@@ -739,15 +690,6 @@ class TestWorkflows:
             tune_then_train("both", made("tune", "1"), made("train", "2"), tuned_input="tuned")
         assert tune_then_train("both", made("tune", "1"), made("train", "1"), tuned_input="tuned")
 
-    def test_the_exit_handler_of_a_workflow_that_has_one_is_added_by_hand(self) -> None:
-        with Workflow(name="w", entrypoint="train", on_exit="mine") as workflow:
-            step()
-            exit_handler()
-            with Steps(name="mine"):
-                Step(name="clean-up", template="mxjob-cleanup")
-        made = [each["name"] for each in workflow.to_dict()["spec"]["templates"]]
-        assert sorted(made) == ["mine", "mxjob-cleanup", "mxjob-delete", "train"]
-
     def test_two_templates_of_one_name_are_refused(self) -> None:
         with Workflow(name="w", entrypoint="train") as workflow:
             step()
@@ -781,15 +723,6 @@ class TestWorkflows:
         for made in (step(), MXJobRunner(name="train", image="i", spec=step().spec)):
             with pytest.raises(ValueError, match=r"other: .* build another, by a function .* dataclasses\.replace\(\)"):
                 replace(made, name="other")
-
-    def test_a_sweep_passes_each_trial_its_values_and_all_of_them_the_rest(self) -> None:
-        inputs = [Parameter(name="lr"), Parameter(name="image", default="a")]
-        trial = step(inputs=inputs, spec=MXJobSpec(image=text("image"), command=COMMAND, env={"LR": text("lr")}))
-        dag = sweep("search", trial, by="accuracy", trial_inputs=["lr"], parallelism=2)
-        found = {each.name: each for each in dag.tasks}
-        assert list(found) == ["trials", "outcome"]
-        given = {name: f"{{{{inputs.parameters.{name}}}}}" for name in ("trials", "metric", "direction", "image")}
-        assert found["trials"].arguments == given
 
     @pytest.mark.parametrize("kind", [MXJobStep, MXJobRunner])
     def test_its_trials_run_a_few_at_a_time_by_step_or_runner(self, kind: type[MXJobStep | MXJobRunner]) -> None:
@@ -840,16 +773,6 @@ def test_an_argument_may_be_a_parameter_with_a_value(parameter: Any) -> None:
     assert mxjob_ref("r", "mxjob-train", given).arguments["workers"] == "2"  # type: ignore[index,call-overload]
     with pytest.raises(ValueError, match="input workers: 'x' is not a whole number"):
         mxjob_ref("r", "mxjob-train", {**GIVEN, "workers": parameter(name="n", value="x")})
-
-
-def test_an_argument_may_be_another_tasks_output() -> None:
-    with Workflow(name="w", entrypoint="both"):
-        built = step(name="build")
-        with DAG(name="both"):
-            first = Task(name="first", template=built)
-            second = mxjob_ref("second", "mxjob-train", {**GIVEN, "image": first.get_parameter("result")})
-    tag = "{{tasks.first.outputs.parameters.result}}"
-    assert second.arguments["image"] == tag  # type: ignore[index,call-overload]
 
 
 @pytest.mark.kubernetes("argo-evaluate")

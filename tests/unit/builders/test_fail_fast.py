@@ -7,7 +7,7 @@ from builders import JobBuilder, make_mxjob
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.builders import build_pod
-from mxnet_operator.builders.fail_fast import CONFIG_MAP, HOOK, MOUNT_PATH, can_take_hook, config_map
+from mxnet_operator.builders.fail_fast import CONFIG_MAP, HOOK, MOUNT_PATH, config_map
 
 COMMAND = ["python", "train.py"]
 
@@ -63,12 +63,6 @@ def test_other_containers_stay_as_they_are() -> None:
     built = spec(make_mxjob().worker(1).template("Worker", containers=containers))
     assert built["containers"][1]["command"] == ["s"]
     assert "volumeMounts" not in built["containers"][1]
-
-
-def test_without_a_command_there_is_nothing_to_put_it_before() -> None:
-    assert can_take_hook({"containers": [{"name": "mxnet", "command": COMMAND}]})
-    assert not can_take_hook({"containers": [{"name": "mxnet", "args": ["train.py"]}]})
-    assert not can_take_hook({"containers": [{"name": "mxnet", "command": []}]})
 
 
 def test_the_config_map_cannot_be_changed_and_is_named_by_its_content() -> None:

@@ -231,13 +231,6 @@ def test_an_unknown_field_is_a_mistake_too(mxjob):
     assert err.endswith('unknown field "spec.mxReplicaSpecs.TunerServer.lable", did you mean label?\n')
 
 
-@pytest.mark.parametrize("stdin", ["", "# nothing\n", "---\n"])
-def test_nothing_to_convert_is_an_error(mxjob, stdin):
-    code, out, err = mxjob("convert", "-", stdin=stdin)
-    assert (code, out) == (2, "")
-    assert "expected an MXJob manifest" in err
-
-
 def test_a_manifest_has_to_be_named(mxjob):
     code, _, err = mxjob("convert")
     assert code == 2

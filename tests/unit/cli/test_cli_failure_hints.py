@@ -270,16 +270,6 @@ def test_a_project_that_is_not_known_is_not_proposed(folder):
     assert not set(PROJECTS) & set(sys.stdlib_module_names)
 
 
-def test_a_module_of_another_name_than_its_project_is_answered_with_the_project(folder):
-    named = {"flask": "Flask", "lru": "lru-dict", "past.utils": "future", "png": "pypng", "unidecode": "Unidecode"}
-    for module, project in named.items():
-        assert hint(f"ModuleNotFoundError: No module named '{module}'").endswith(ASKED.format(f"--pip {project}"))
-    (folder / "train.py").write_text("import gluonbook as gb")
-    (folder.parent / "data").mkdir()
-    said = hint("ModuleNotFoundError: No module named 'gluonbook'")
-    assert said.endswith(ASKED.format("--pip gluonbook --mount ../data:../data"))
-
-
 def test_a_module_of_the_user_s_is_named_and_no_package_proposed(folder, monkeypatch):
     (folder / "lib").mkdir()
     (folder / "lib" / "one.py").touch()
@@ -425,22 +415,6 @@ def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monk
     (folder / "util.py").write_text("from mxnet import gluon, npx\n")
     (folder / "train.py").write_text("import pandas, util\nfrom tqdm import tqdm, notebook\n")
     assert hint(missing).endswith(ASKED.format(f"--as-of 2020-02-21 {packages}"))
-
-
-def test_a_hint_at_anything_else_mounts_the_folders_beside_too(folder, monkeypatch):
-    fits_day(monkeypatch, lambda *_: OLD)
-    (folder / "train.py").write_text("import pandas\nopen('../data/a.txt')\n")
-    (folder.parent / "data").mkdir()
-    mount = "--mount ../data:../data"
-    assert hint("ModuleNotFoundError: No module named 'pandas'").endswith(
-        ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")
-    )
-    of_pandas = "AttributeError: 'DataFrame' object has no attribute 'ix'"
-    for message in (of_pandas, "ValueError: kth(=-10) out of bounds (10)"):
-        assert hint(message).endswith(ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")), message
-    assert hint("FileNotFoundError: File b'../data/a.txt' does not exist").endswith(
-        ASKED.format(f"--as-of 2018-04-10 --pip pandas {mount}")
-    )
 
 
 def test_the_module_of_python_m_is_read_as_a_script_is(folder, monkeypatch):

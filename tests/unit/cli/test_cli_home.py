@@ -21,7 +21,6 @@ COMMANDS = {
     "status": ["status"],
     "kubeconfig": ["kubeconfig"],
 }
-WRITES = {"up", "up --detach"}
 
 
 def said(*words):
@@ -39,13 +38,6 @@ def test_a_file_in_the_place_of_a_folder(tmp_path, monkeypatch, command, below):
     message = said(*COMMANDS[command])
     assert message.startswith(f"{tmp_path}/file{below} can't be used: ")
     assert message.endswith("name another folder: MXJOB_HOME")
-
-
-@pytest.mark.parametrize("home", ["/proc/mxjob", "/sys/mxjob"])
-@pytest.mark.parametrize("command", sorted(WRITES))
-def test_a_place_where_nothing_can_be_made(monkeypatch, command, home):
-    monkeypatch.setenv("MXJOB_HOME", home)
-    assert said(*COMMANDS[command]).startswith(f"{home} can't be used: ")
 
 
 def test_a_full_disk_is_named_with_its_home_and_another_full_file_is_not(tmp_path, monkeypatch):

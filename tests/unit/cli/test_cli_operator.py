@@ -141,49 +141,6 @@ def test_every_flag_but_those_of_kubectl_has_a_variable_of_its_name():
             assert variables_of(option)[0] == "MXNET_OPERATOR_" + flag.removeprefix("--").replace("-", "_").upper()
 
 
-RUNTIME = "controller-runtime v0.17.2 pkg/internal/controller/metrics/metrics.go"
-WORKQUEUE = "controller-runtime v0.17.2 pkg/metrics/workqueue.go, of client-go's workqueue"
-OPERATOR = "training-operator v1.8.1 pkg/common/metrics.go"
-BORROWED = {
-    "controller_runtime_active_workers": ("Number of currently used workers per controller", RUNTIME),
-    "controller_runtime_max_concurrent_reconciles": ("Maximum number of concurrent reconciles per controller", RUNTIME),
-    "controller_runtime_reconcile_errors_total": ("Total number of reconciliation errors per controller", RUNTIME),
-    "controller_runtime_reconcile_panics_total": (
-        "Total number of reconciliation panics per controller",
-        "controller-runtime v0.20.0, the same file",
-    ),
-    "controller_runtime_reconcile_time_seconds": ("Length of time per reconciliation per controller", RUNTIME),
-    "controller_runtime_reconcile_total": ("Total number of reconciliations per controller", RUNTIME),
-    "leader_election_master_status": (
-        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
-        "'name' is the string used to identify the lease. Please make sure to group by name.",
-        "controller-runtime v0.17.2 pkg/metrics/leaderelection.go",
-    ),
-    "rest_client_requests_total": (
-        "Number of HTTP requests, partitioned by status code, method, and host.",
-        "controller-runtime v0.17.2 pkg/metrics/client_go_adapter.go",
-    ),
-    "training_operator_jobs_created_total": ("Counts number of jobs created", OPERATOR),
-    "training_operator_jobs_deleted_total": ("Counts number of jobs deleted", OPERATOR),
-    "training_operator_jobs_failed_total": ("Counts number of jobs failed", OPERATOR),
-    "training_operator_jobs_restarted_total": ("Counts number of jobs restarted", OPERATOR),
-    "training_operator_jobs_successful_total": ("Counts number of jobs successful", OPERATOR),
-    "workqueue_adds_total": ("Total number of adds handled by workqueue", WORKQUEUE),
-    "workqueue_depth": ("Current depth of workqueue", WORKQUEUE),
-    "workqueue_longest_running_processor_seconds": (
-        "How many seconds has the longest running processor for workqueue been running.",
-        WORKQUEUE,
-    ),
-    "workqueue_queue_duration_seconds": (
-        "How long in seconds an item stays in workqueue before being requested",
-        WORKQUEUE,
-    ),
-    "workqueue_retries_total": ("Total number of retries handled by workqueue", WORKQUEUE),
-    "workqueue_work_duration_seconds": ("How long in seconds processing an item from workqueue takes.", WORKQUEUE),
-}
-"""Names that come from other projects: the HELP that they have there, and where."""
-
-
 def families():
     """Every metric that the controller can serve, by its name."""
     metrics = Metrics()
@@ -202,15 +159,6 @@ def families():
         metrics.job("default", event)
     found = text_string_to_metric_families(metrics.render("")[0].decode())
     return {f"{family.name}_total" if family.type == "counter" else family.name: family for family in found}
-
-
-async def test_a_metric_of_another_project_has_the_help_that_it_has_there():
-    helps = {name: family.documentation for name, family in families().items() if not name.startswith("process_")}
-    own = {name for name in helps if name.startswith("mxnet_operator_")}
-    assert len(own) == 11
-    assert {name: text for name, text in helps.items() if name not in own} == {
-        name: text for name, (text, _source) in BORROWED.items()
-    }
 
 
 async def test_the_page_has_every_metric_with_its_labels():

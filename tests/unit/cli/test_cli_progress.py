@@ -7,9 +7,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, replicas_text, training_text
-from mxnet_operator.cli.output.times import duration
 from mxnet_operator.readers.training_log import TrainingLog
 
 JOB = {
@@ -112,17 +110,6 @@ def test_a_pipe_gets_one_line_per_change():
         "digits: Running",
         "digits: Succeeded",
     ]
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1h30m", 5400)])
-def test_durations_are_read_as_people_write_them(text, seconds):
-    assert duration(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "x", "1h30", "-3s", "1d"])
-def test_what_is_no_duration_is_refused(text):
-    with pytest.raises(CommandError, match="is not a duration"):
-        duration(text)
 
 
 @pytest.mark.parametrize("show_log", [True, False])

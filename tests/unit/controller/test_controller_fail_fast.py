@@ -52,21 +52,6 @@ async def test_a_worker_without_a_command_runs_without_the_hook_and_its_user_is_
         assert await w.names(CONFIG_MAPS) == []
 
 
-async def test_servers_with_a_command_have_the_hook_and_of_those_without_nobody_is_told(tmp_path):
-    async with world(tmp_path, start=False) as w:
-        await w.start(fail_fast_hook=True)
-        await w.submit(submitted(make_mxjob("one").scheduler().server(1, **WORKERS).worker(1, args=["train.py"])))
-        pods = await w.pods(3)
-        assert [name for name, pod in sorted(pods.items()) if wrapped(pod)] == ["one-server-0"]
-        assert (await w.event("FailFastHookMissing"))["message"].startswith("Worker: ")
-        await w.submit(submitted(make_mxjob("two").scheduler().server().worker(1, **WORKERS)))
-        assert wrapped((await w.pods(6))["two-worker-0"])
-        told = (await w.api.get("/api/v1/namespaces/default/events")).ok()["items"]
-        assert [each["reason"] for each in told if each["involvedObject"]["name"] == "two"].count(
-            "FailFastHookMissing"
-        ) == 0
-
-
 async def test_a_config_map_of_that_name_with_other_content_is_not_mounted(tmp_path):
     async with world(tmp_path, start=False) as w:
         foreign = {"metadata": {"name": CONFIG_MAP}, "data": {"sitecustomize.py": "print('not ours')"}}

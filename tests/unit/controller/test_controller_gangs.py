@@ -17,9 +17,6 @@ from mxnet_operator.builders import build_pod
 from mxnet_operator.controller import discovery as discovery_module
 from mxnet_operator.integrations.child_kinds import StoredChild
 from mxnet_operator.integrations.gangs import (
-    AUTO,
-    NONE,
-    SCHEDULERS,
     Gangs,
     backends_of,
     child_kinds,
@@ -133,16 +130,6 @@ def test_a_volcano_group_has_a_queue_and_its_pods_wait_for_it():
     phases = {phase: backend.ready_for_pods({"status": {"phase": phase}}) for phase in ("", "Pending", "Inqueue")}
     assert phases == {"": False, "Pending": False, "Inqueue": True}
     assert not backend.ready_for_pods({})
-
-
-def test_no_name_is_without_a_meaning():
-    assert {name: len(backends_of(name)) for name in (AUTO, *SCHEDULERS, NONE)} == {
-        "auto": 4,
-        "native": 3,
-        "coscheduling": 1,
-        "volcano": 1,
-        "none": 0,
-    }
 
 
 def test_what_the_server_dropped_is_said_where_the_job_asked_for_it():

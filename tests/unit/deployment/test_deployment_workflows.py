@@ -94,16 +94,3 @@ def test_what_a_workflow_runs_of_the_project_is_there(path):
     assert [each for each in named if not (ROOT / each).exists()] == []
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     assert set(re.findall(r"\bmake ([a-z-]+)", commands(path))) <= targets
-
-
-@pytest.mark.parametrize("path", sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.name)
-def test_an_issue_form_has_what_the_host_asks_of_it(path):
-    form = read(path)
-    if path.name == "config.yml":
-        assert set(form) == {"blank_issues_enabled"}
-        return
-    assert {"name", "description", "body"} <= set(form)
-    identified = [field["id"] for field in form["body"] if field["type"] != "markdown"]
-    assert len(set(identified)) == len(identified)
-    assert all(field["type"] in {"markdown", "textarea", "input", "dropdown", "checkboxes"} for field in form["body"])
-    assert all("label" in field["attributes"] for field in form["body"] if field["type"] != "markdown")

@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted((ROOT / "examples" / "seeds").glob("*/README.md"))
 LINK = re.compile(r"\]\((?P<file>(?:\.\./)+tests/[^)#]+)#(?P<name>[^)]+)\)")
-FOR_MAINTAINERS = {"tests.md", "performance.md"}
+
+
 OTHERWISE = "decisions/api.md#differences-from-the-five-documents)"
 """What a row of a document's page may link to in place of a test: the page that quotes what is left out, and why."""
 
@@ -32,9 +33,3 @@ def test_each_row_of_a_document_links_to_the_test_that_shows_it() -> None:
         assert [row for row in rows(page) if not LINK.search(row) and OTHERWISE not in row] == [], page
         links = LINK.findall(page.read_text())
         assert [each for each in links if each[1] not in functions_in((page.parent / each[0]).resolve())] == [], page
-
-
-def test_user_pages_link_no_tests() -> None:
-    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name not in FOR_MAINTAINERS]
-    assert len(pages) > 30
-    assert [page.name for page in pages if "](../tests/" in page.read_text(encoding="utf-8")] == []

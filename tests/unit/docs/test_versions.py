@@ -6,14 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.version import Version
 
 from mxnet_provider.get_provider_info import get_provider_info
 
 ROOT = Path(__file__).resolve().parents[3]
-KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
-"""The headings that Keep a Changelog has."""
+
+
 IMAGE = re.compile(r"(?:\bmxnet-operator:|newTag: )(\d+\.\d+\.\d+(?:\.dev\d+)?)")
 
 
@@ -37,15 +36,6 @@ def test_the_changelog_has_what_is_unreleased_and_then_the_projects_version(tool
     assert unreleased[0] == "Unreleased"
     assert newest[0] == version or (".dev" in version and Version(newest[0]) < Version(version))
     assert "" not in [date for date, _ in list(tool["sections"](changelog).values())[1:]]
-
-
-def test_the_changelog_has_no_other_headings_than_keep_a_changelogs(tool, changelog):
-    headings = re.findall(r"^## (.+)$", changelog, flags=re.MULTILINE)
-    assert len(headings) == len(tool["sections"](changelog))
-    for _, text in tool["sections"](changelog).values():
-        kinds = re.findall(r"^### (.+)$", text, flags=re.MULTILINE)
-        assert set(kinds) <= KINDS
-        assert len(kinds) == len(set(kinds))
 
 
 def test_every_image_of_ours_that_is_named_has_the_projects_version(version):
@@ -87,8 +77,3 @@ def test_the_notes_of_a_release_are_the_changelogs(tool):
 def test_a_release_that_is_not_prepared_is_rejected(tool, tag, changelog, says):
     with pytest.raises(ValueError, match=says):
         tool["notes"](tag, changelog, "1.2.0")
-
-
-def test_who_cites_the_project_names_its_version(version):
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert cited["version"] == version

@@ -28,14 +28,6 @@ def test_a_log_that_is_no_faster_than_the_allowance_is_shown_line_by_line():
     assert list(chosen.finish()) == []
 
 
-def test_a_burst_shows_its_beginning_and_its_last_thousand_lines_and_how_many_are_between():
-    chosen = budget(Clock())
-    shown = [line for number in range(200_000) for line in chosen.take(str(number))]
-    assert shown == [str(number) for number in range(10)]
-    assert list(chosen.release()) == []
-    assert list(chosen.finish()) == ["-198990-", *map(str, range(199_000, 200_000))]
-
-
 def test_a_log_that_stays_fast_shows_its_newest_lines_as_the_allowance_grows():
     clock = Clock()
     chosen = budget(clock)

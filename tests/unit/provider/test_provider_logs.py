@@ -8,7 +8,7 @@ from mxnet_operator.api import names
 from mxnet_operator.client import outage
 from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
+from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_provider import replica_logs
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.replica_logs import ReplicaLogs
@@ -24,19 +24,6 @@ def take(cursor, lines):
     return [text for line in lines if (text := cursor.take(line)) is not None]
 
 
-def test_lines_come_whole_however_the_stream_is_cut():
-    splitter = LineSplitter()
-    whole = [line for chunk in (b"on", b"e\ntwo\n", b"\nfo", b"ur") for line in splitter.feed(chunk)]
-    assert (whole, splitter.rest) == ([b"one", b"two", b""], b"four")
-
-
-def test_a_line_without_an_end_comes_in_pieces():
-    splitter = LineSplitter()
-    pieces = [piece for chunk in (b"x" * 100_000, b"x" * 100_000, b"\n") for piece in splitter.feed(chunk)]
-    assert b"".join(pieces) == b"x" * 200_000
-    assert max(map(len, pieces)) < 170_000
-
-
 def test_timestamps_are_taken_off():
     assert take(LogCursor(), stamped(f"{T}1.5Z one", f"{T}1.5+02:00 two", f"{T}2Z ", f"{T}2Z")) == [
         "one",
@@ -48,16 +35,6 @@ def test_timestamps_are_taken_off():
 
 def test_bytes_that_are_no_text_are_replaced():
     assert LogCursor().take(f"{T}1Z caf".encode() + b"\xe9\r") == "caf\ufffd"
-
-
-def test_a_resumed_stream_repeats_no_line():
-    cursor = LogCursor()
-    assert cursor.reconnect() is None
-    first = stamped(f"{T}1.1Z a", f"{T}2.5Z b", f"{T}2.51Z c", f"{T}2.51Z c")
-    assert take(cursor, first) == ["a", "b", "c", "c"]
-    assert cursor.reconnect() == f"{T}2Z"
-    again = stamped(f"{T}2.5Z b", f"{T}2.51Z c", f"{T}2.51Z c", f"{T}2.51Z c", f"{T}3Z d", f"{T}2.9Z late")
-    assert take(cursor, again) == ["c", "d", "late"]
 
 
 def test_a_stream_may_break_again_before_it_brings_anything_new():

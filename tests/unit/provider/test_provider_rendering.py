@@ -74,12 +74,6 @@ def test_variables_of_a_role_and_a_manifest_stay_text_however_they_look(native: 
     assert operator.given_manifest()["metadata"]["labels"]["team"] == "7"
 
 
-@NATIVE
-def test_counts_become_numbers(native: bool) -> None:
-    spec = worker_of(rendered(native, image="i", workers="{{ params.workers }}"))
-    assert spec["replicas"] == 2
-
-
 @pytest.mark.parametrize("resolved", [True, False], ids=["with the DAG", "mapped"])
 @pytest.mark.parametrize(
     "named",

@@ -41,12 +41,6 @@ def test_the_mxnet_container_says_how_a_replica_is(of, started, over, failed):
     assert (has_log(of), is_log_complete(of), has_failed(of)) == (started, over, failed)
 
 
-def test_a_replica_that_the_controller_stopped_has_not_failed():
-    stopped = {**pod("server", 0, ended(143), phase="Failed"), "spec": {"activeDeadlineSeconds": 1}}
-    stopped["status"]["reason"] = "DeadlineExceeded"
-    assert replicas.failures([stopped]) == []
-
-
 def test_a_failure_of_its_own_stays_one_if_the_replica_is_stopped_afterwards():
     culprit = {**pod("worker", 0, ended(1), phase="Failed"), "spec": {"activeDeadlineSeconds": 1}}
     culprit["status"]["reason"] = "DeadlineExceeded"
@@ -63,30 +57,6 @@ def test_a_summary_lists_replicas_in_the_order_in_which_they_depend_on_each_othe
         "digits-worker-2",
         "digits-worker-10",
     ]
-
-
-def test_a_summary_says_when_a_replica_ran_and_how_it_ended():
-    assert replicas.summary([pod("worker", 0, ended(3))]) == [
-        {
-            "pod": "digits-worker-0",
-            "type": "worker",
-            "index": 0,
-            "created_at": "2026-11-21T12:00:00Z",
-            "started_at": "2026-11-21T12:00:01Z",
-            "finished_at": "2026-11-21T12:00:09Z",
-            "exit_code": 3,
-            "outcome": "failed",
-        }
-    ]
-
-
-@pytest.mark.parametrize(
-    ("message", "result"),
-    [('{"accuracy": 0.99}', '{"accuracy": 0.99}'), ("it went well", "it went well"), ("", "")],
-)
-def test_the_result_is_what_worker_0_said_last(message, result):
-    pods = [pod("worker", 1, ended(0, "not me")), pod("worker", 0, ended(0, message))]
-    assert replicas.result_text(pods) == result
 
 
 def test_the_end_of_a_stopped_workers_log_is_no_result():
