@@ -85,12 +85,12 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
 
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
     """Return fields that the server would drop from the job or its pods, with the name that was probably meant."""
-    pruned, schema = clone(manifest), complete_schema(_kind(manifest))
-    unknown = prune(builtin_schema("ObjectMeta"), pruned.get("metadata"), "metadata") + prune(schema, pruned)
-    header = {"apiVersion": {}, "kind": {}, "metadata": builtin_schema("ObjectMeta")}
-    known = {**schema, "properties": {**schema["properties"], **header}}
-    of_old_servers = "metadata.clusterName"  # before 1.25
-    return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown if path != of_old_servers]
+    schema, metadata, given = complete_schema(_kind(manifest)), builtin_schema("ObjectMeta"), manifest.get("metadata")
+    known = {**schema, "properties": {**schema["properties"], "apiVersion": {}, "kind": {}, "metadata": metadata}}
+    names = {*metadata["properties"], "clusterName"}  # servers before 1.25 wrote the last one
+    unknown = [f"metadata.{name}" for name in given if name not in names] if isinstance(given, dict) else []
+    unknown += prune(schema, clone(manifest))
+    return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown]
 
 
 def decode(manifest: bytes | dict[str, Any]) -> MXJob:

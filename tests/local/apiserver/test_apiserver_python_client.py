@@ -107,14 +107,3 @@ async def test_versions_and_dynamic_discovery(connection):
         return found.name, found.namespaced
 
     assert await asyncio.to_thread(discover) == ("mxjobs", True)
-
-
-async def test_access_is_reviewed_as_allowed(connection):
-    review = client.V1SelfSubjectAccessReview(
-        spec=client.V1SelfSubjectAccessReviewSpec(
-            resource_attributes=client.V1ResourceAttributes(verb="list", resource="mxjobs", group="kubeflow.org")
-        )
-    )
-    api = client.AuthorizationV1Api(connection)
-    answer = await asyncio.to_thread(api.create_self_subject_access_review, review)
-    assert answer.status.allowed is True
