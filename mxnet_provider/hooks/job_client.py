@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, Self
 
 import aiohttp
-from asgiref.sync import sync_to_async
 from kubernetes import client
 from requests.utils import should_bypass_proxies
 
@@ -83,8 +82,7 @@ class AsyncJobClient(JobClient):
         )
 
     async def _connection_extra(self) -> dict[str, Any]:
-        extra: dict[str, Any] = await sync_to_async(lambda: self._hook.conn_extras)()  # Airflow's own way off a loop
-        return extra
+        return await asyncio.to_thread(lambda: dict(self._hook.conn_extras))
 
     async def _renewed(self) -> Credentials:
         self._say("The API server no longer accepts the credentials, or is no longer trusted; reading them anew.")

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
+from asgiref.sync import sync_to_async
 
 from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 from mxnet_provider.hooks.job_client import REPLY_SECONDS, AsyncJobClient
@@ -62,3 +63,7 @@ class MXNetJobAsyncHook(AsyncJobClient, DefinedConnectionHook, AsyncKubernetesHo
             if not shared.users:
                 del _shared[loop]
                 await shared.connector.close()
+
+    async def _connection_extra(self) -> dict[str, Any]:
+        extra: dict[str, Any] = await sync_to_async(lambda: self.conn_extras)()  # Airflow's own way: answers need it
+        return extra
