@@ -61,7 +61,9 @@ def run_of(
             "duration_s": seconds_between(started, completed),
             "read_at": read_at,
             "message": terminal_message(job) or message,
-            "replicas": sorted(replicas_of_run, key=lambda each: (order.get(each["type"], len(order)), each["index"])),
+            "replicas": sorted(
+                replicas_of_run, key=lambda each: (order.get(each["type"].lower(), len(order)), each["index"])
+            ),
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
             "restarts": status.get("restarts") or 0,

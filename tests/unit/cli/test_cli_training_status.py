@@ -1,5 +1,8 @@
 """What commands and pages show of a training: from its log, and from `status.training` where no log is read."""
 
+import dataclasses
+
+from mxnet_operator.cli.output.replica_state import replica_state
 from mxnet_operator.cli.verbs.describe import write_description
 from mxnet_operator.cli.verbs.get import table
 from mxnet_operator.dashboard.job_list import View, parts
@@ -48,6 +51,13 @@ def test_a_job_whose_log_is_not_read_has_the_words_of_its_status():
     assert "epoch 3" not in parts([job(state="Failed")], {}, View())["jobs"]
 
 
+def test_why_a_job_waits_comes_before_its_training():
+    waiting = job()
+    waiting["status"]["conditions"] = [{"type": "PodsStarted", "status": "False", "message": "no node has room"}]
+    assert message_of(waiting, log_of("Epoch[4] Train-mse=0.5")) == "no node has room"
+    assert "no node has room" in parts([waiting], {"u": log_of("Epoch[4] Train-mse=0.5")}, View())["jobs"]
+
+
 def test_what_another_operator_left_under_the_name_is_no_training():
     assert message_of(job(training={"epoch": "three"})) == ""
 
@@ -68,3 +78,15 @@ def test_a_description_has_the_stack_of_every_worker_that_stands_still(capsys):
         assert (
             f'Stack of {worker}, which stands still:\n    File "train.py", line {line}, in step\n      work()' in shown
         )
+
+
+def test_a_description_has_the_ranks_that_logs_tell(capsys):
+    pods = [
+        {"metadata": {"name": f"digits-worker-{each}", "labels": {"training.kubeflow.org/replica-index": str(each)}}}
+        for each in (0, 1)
+    ]
+    states = [dataclasses.replace(replica_state(pod), replica=f"worker-{i}") for i, pod in enumerate(pods)]
+    write_description(job(), states, workers={"worker-0": log_of("hello"), "worker-1": log_of("Node[0] hello")})
+    shown = capsys.readouterr().out
+    assert "digits-worker-1 (rank 0)" in shown
+    assert shown.count("(rank") == 1

@@ -6,7 +6,12 @@ from cli_outcomes import outcome as outcome_of
 from controller_fixtures import JOBS, gang
 
 from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.verbs.wait import Awaited, outcome
+
+
+def test_a_timeout_is_written_with_its_unit_and_has_none_as_a_default():
+    assert duration("1m") == duration("60") == duration(60.0) == 60
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,16 @@ def test_only_restarts_of_this_job_are_attempts():
     assert (run.restarts, [each.message for each in run.attempts]) == (1, ["why"])
 
 
+def test_the_result_is_the_status_s_or_else_what_the_main_replica_ended_with():
+    ended = {"name": "mxnet", "state": {"terminated": {"message": '{"accuracy": 0.5}'}}}
+    metadata = {"name": "a-worker-0", "ownerReferences": [{"uid": "u-1", "controller": True}]}
+    pod = {"metadata": metadata, "spec": {}, "status": {"phase": "Succeeded", "containerStatuses": [ended]}}
+    job = stored(make_mxjob("a").worker(1))
+    assert run_of(job, [pod], TrainingLog()).accuracy == 0.5
+    job["status"]["result"] = '{"accuracy": 0.75}'
+    assert run_of(job, [pod], TrainingLog()).accuracy == 0.75
+
+
 def test_replicas_that_run_the_same_are_one_program_with_versions_or_the_digest_that_ran():
     job = stored(make_mxjob("a").scheduler(**SERVER).server(1, **SERVER).worker(1, image="mx:2", command=["train"]))
     own = [{"uid": "u-1", "controller": True}]
