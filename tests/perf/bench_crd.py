@@ -23,6 +23,7 @@ from control_plane import control_plane
 from control_plane_fixtures import new_namespace, real_api
 from controller_fixtures import submitted
 from kubernetes_programs import CONTROL_PLANE, MissingProgramError, programs
+from left_overs import end_all_with_this
 from training_operator import its_crd
 
 from mxnet_operator.api.crd import custom_resource_definition
@@ -133,4 +134,5 @@ async def main():
         print(f"| {name} | {' | '.join(cells)} |")
 
 
+end_all_with_this()
 asyncio.run(main())
