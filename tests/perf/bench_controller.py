@@ -3,11 +3,13 @@
 This checkout's controller is compared with each BASE:
 
 - `bare` posts the same pods and Services, 32 at a time, and does nothing else;
+- `replay` also watches and writes what our controller does: three statuses and an Event of each job;
 - `peer` is training-operator 1.8.1 with 10 threads and no limit of its client;
-- `peer-as-shipped` is training-operator 1.8.1 with its defaults;
+- `peer-as-shipped` is training-operator 1.8.1 with its defaults, at which 50 jobs take a minute: only if it is named;
 - the folder of another checkout is its controller.
 
-They work one after the other, each alone, in three rounds. Figures are medians, with their ratio to the first BASE.
+They work one after the other, each alone, in three rounds, or in one where there are more than 500 jobs. Figures are
+medians, with their ratio to the first BASE and to `replay`.
 KWOK runs the pods. A job's Scheduler ends last, after a second, and every job has to succeed.
 """
 
@@ -30,9 +32,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from builders import make_mxjob
 from control_plane_fixtures import new_namespace, our_kubernetes, real_api
-from controller_fixtures import JOBS, PODS, SERVICES, running_program, submitted
+from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, running_program, submitted
 from fake_nodes import EXIT_CODE, FATES, RUNS_FOR, fake_node, fake_nodes
 from kubernetes_programs import CONTROL_PLANE, MissingProgramError, programs
+from left_overs import end_all_with_this
 from process_cost import cpu, peak
 from training_operator import install_training_operator, training_operator
 
@@ -43,11 +46,12 @@ from mxnet_operator.builders import build_pod, build_service
 from mxnet_operator.plan.children import wanted_services
 
 HERE = Path(__file__).parents[2]
-OURS, BARE, PEER, AS_SHIPPED = "ours", "bare", "peer", "peer-as-shipped"
+OURS, BARE, REPLAY, PEER, AS_SHIPPED = "ours", "bare", "replay", "peer", "peer-as-shipped"
 REPLICAS = {"Scheduler": 1, "Server": 2, "Worker": 8}
 ROUNDS = 3
 ALONE = 30
-"""Jobs that run one at a time, in the first round."""
+"""Jobs that run one at a time, in the first of several rounds."""
+MANY = 500
 USER, ITS_NAME = "controller", "mxnet-operator"
 """Whom the API server takes every controller for."""
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
@@ -67,7 +71,7 @@ def job(name):
 
 
 def objects(namespace):
-    """What our controller creates for a job, as `bare_client.py` takes it."""
+    """What our controller creates for a job."""
     manifest = job("JOB")
     manifest["metadata"] |= {"namespace": namespace, "uid": "UID"}
     made = with_defaults(decode(manifest))
@@ -75,6 +79,26 @@ def objects(namespace):
     pods = [build_pod(made, kind, index, 0, has_hook=True) for kind, n in REPLICAS.items() for index in range(n)]
     posted = [(SERVICES, each) for each in services] + [(PODS, each) for each in pods]
     return [(in_namespace(path, namespace), json.dumps(each)) for path, each in posted]
+
+
+def writes_besides(namespace):
+    """What else it writes for a job, and what it watches, as `bare_client.py` takes it."""
+    now, jobs = "2026-11-29T12:00:00Z", in_namespace(JOBS, namespace)
+    conditions, statuses = [], []
+    for number, kind in enumerate(("Created", "Running", "Succeeded")):
+        told = {"reason": f"MXJob{kind}", "message": f"MXJob JOB is {kind}.", "lastTransitionTime": now}
+        conditions.append({"type": kind, "status": "True", "lastUpdateTime": now, **told})
+        counts = {each: {("active", "active", "succeeded")[number]: count} for each, count in REPLICAS.items()}
+        status = {"state": kind, "conditions": conditions, "replicaStatuses": counts, "startTime": now}
+        statuses.append((f"{jobs}/JOB/status", json.dumps({"status": status})))
+    event = {
+        "metadata": {"name": "JOB.end"},
+        "involvedObject": {"kind": "MXJob", "name": "JOB", "namespace": namespace, "uid": "UID"},
+        "reason": "MXJobSucceeded",
+        "message": "MXJob JOB is successfully completed.",
+    }
+    watches = [in_namespace(path, namespace) for path in (JOBS, SERVICES, PODS)]
+    return {"watches": watches, "statuses": statuses, "event": (in_namespace(EVENTS, namespace), json.dumps(event))}
 
 
 def in_namespace(path, namespace):
@@ -97,8 +121,8 @@ async def contestant(name, server, api, namespace):
     """One of the above, at work in a namespace."""
     kubeconfig = server.kubeconfig(USER)
     async with contextlib.aclosing(ended_jobs(api, namespace)) as ends:
-        if name == BARE:
-            async with bare_client(server, namespace) as running:
+        if name in (BARE, REPLAY):
+            async with bare_client(server, namespace, replays=name == REPLAY) as running:
                 yield running
         elif name in (PEER, AS_SHIPPED):
             flags = {"controller_threads": 10} if name == PEER else {}
@@ -117,13 +141,14 @@ async def contestant(name, server, api, namespace):
 
 
 @contextlib.asynccontextmanager
-async def bare_client(server, namespace):
+async def bare_client(server, namespace, *, replays):
     program = str(Path(__file__).with_name("bare_client.py"))
     pipe = asyncio.subprocess.PIPE
     environment = os.environ | {"TOKEN": server.tokens[USER]}
     command = [sys.executable, program, server.url, str(server.authority)]
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
-    process.stdin.write(f"{json.dumps(objects(namespace))}\n".encode())
+    described = {"objects": objects(namespace), "replay": writes_besides(namespace) if replays else {}}
+    process.stdin.write(f"{json.dumps(described)}\n".encode())
 
     def created(made):
         process.stdin.write(f"{made['metadata']['name']} {made['metadata']['uid']}\n".encode())
@@ -133,7 +158,7 @@ async def bare_client(server, namespace):
             yield line.decode().strip()
 
     try:
-        yield Running(process.pid, ends(), created, deciding=())
+        yield Running(process.pid, ends(), created, deciding=("scheduler",) if replays else ())
     finally:
         process.kill()
         await process.wait()
@@ -190,6 +215,7 @@ async def measure(name, server, api, jobs, alone):
         entries = list(audited(server, namespace))
     while (await api.get(f"/api/v1/namespaces/{namespace}")).code != 404:  # noqa: ASYNC110 - the machine is busy until then
         await asyncio.sleep(1)
+    await at_rest(server)
     created = [at for at, who, what, code, pod in entries if (what, code) == ("create pods", 201) and at > began]
     assert len(created) == jobs * sum(REPLICAS.values()), f"{name} has created {len(created)} pods"
     writes = Counter(
@@ -206,6 +232,20 @@ async def measure(name, server, api, jobs, alone):
 
     numbers = (max(created) - began, used * 1000 / jobs, most, writes.total() / jobs)
     return Measured(numbers, latencies(one_by_one), latencies(at_once), writes)
+
+
+async def at_rest(server):
+    """Wait, two minutes at most, until few requests come: kube-scheduler, which sends 50 a second, is long behind."""
+
+    def logged():
+        return sum(file.stat().st_size for file in server.folder.glob("audit*.log"))
+
+    size = logged()
+    for _ in range(60):
+        await asyncio.sleep(2)
+        size, before = logged(), size
+        if size - before < 20_000:  # some 20 requests
+            return
 
 
 def audited(server, namespace):
@@ -228,30 +268,34 @@ def percentiles(seconds):
     return " / ".join(f"{each:.0f}" for each in found)
 
 
+def medians(rounds):
+    return [statistics.median(column) for column in zip(*(each.numbers for each in rounds), strict=True)]
+
+
 def show(jobs, names, measured):
     """Print the table, and what each contestant has written."""
-    first = None
     latencies = (f"end of a pod to end of its job, ms, p50 / p99: {when}" for when in ("idle", "all jobs at once"))
-    print(f"{jobs} jobs of 11 pods, medians of {ROUNDS} rounds, and ratios to {names[0]}\n")
+    bases = {name: medians(measured[name]) for name in dict.fromkeys((names[0], REPLAY)) if name in names}
+    rounds = len(measured[names[0]])
+    print(f"{jobs} jobs of 11 pods, medians of {rounds} rounds, and ratios to {' and '.join(bases)}\n")
     print(f"| | {' | '.join((*COLUMNS, *latencies))} |")
     print("|---" * (len(COLUMNS) + 3) + "|")
     for name in names:
-        rounds = measured[name]
-        numbers = [statistics.median(column) for column in zip(*(each.numbers for each in rounds), strict=True)]
-        first = first or numbers
-        cells = [f"{number:.3g} ({number / of_first:.2f})" for number, of_first in zip(numbers, first, strict=True)]
-        pooled = ([s for r in rounds for s in r.idle], [s for r in rounds for s in r.loaded])
+        cells = []
+        for number, *of_bases in zip(medians(measured[name]), *bases.values(), strict=True):
+            cells.append(f"{number:.3g} ({', '.join(f'{number / of_base:.2f}' for of_base in of_bases)})")
+        pooled = ([s for r in measured[name] for s in r.idle], [s for r in measured[name] for s in r.loaded])
         cells += [percentiles(seconds) if seconds else "" for seconds in pooled]
         print(f"| {name} | {' | '.join(cells)} |")
     print()
     for name in names:
         written = sum((each.writes for each in measured[name]), Counter())
-        print(f"{name}: {', '.join(f'{what} {n / jobs / ROUNDS:.1f}' for what, n in written.most_common())}")
+        print(f"{name}: {', '.join(f'{what} {n / jobs / rounds:.1f}' for what, n in written.most_common())}")
 
 
 async def main():
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    names = [*(sys.argv[2:] or (BARE, PEER, AS_SHIPPED)), OURS]
+    names = [*(sys.argv[2:] or (BARE, REPLAY, PEER)), OURS]
     peers = ["training-operator"] if {PEER, AS_SHIPPED} & set(names) else []
     try:
         programs([*CONTROL_PLANE, *peers])
@@ -263,11 +307,14 @@ async def main():
         if peers:
             install_training_operator(server)
         async with real_api(server, seconds=None) as api, fake_nodes(api, node):
-            for number in range(ROUNDS):
+            rounds = 1 if jobs > MANY else ROUNDS
+            for number in range(rounds):
+                alone = ALONE if number == 0 < rounds - 1 else 0
                 for name in names:
-                    measured[name].append(await measure(name, server, api, jobs, 0 if number else ALONE))
+                    measured[name].append(await measure(name, server, api, jobs, alone))
                     print(name, *(f"{each:.3g}" for each in measured[name][-1].numbers), file=sys.stderr, flush=True)
     show(jobs, names, measured)
 
 
+end_all_with_this()
 asyncio.run(main())

@@ -23,6 +23,7 @@ from control_plane import control_plane
 from control_plane_fixtures import new_namespace, real_api
 from controller_fixtures import submitted
 from kubernetes_programs import CONTROL_PLANE, MissingProgramError, programs
+from left_overs import end_all_with_this, folder_prefix
 from training_operator import its_crd
 
 from mxnet_operator.api.crd import custom_resource_definition
@@ -102,7 +103,7 @@ async def measure(paths, crds, turns):
     moved = [in_group(crd, f"crd{number}.example.org") for number, crd in enumerate(crds)]
     served = custom_resource_definition()  # control_plane waits until this one is
     with (
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder,
         control_plane(paths, Path(folder), [served, *moved]) as server,
     ):
         (pid,) = [each.process.pid for each in server.programs.started if each.name == "kube-apiserver"]
@@ -133,4 +134,5 @@ async def main():
         print(f"| {name} | {' | '.join(cells)} |")
 
 
+end_all_with_this()
 asyncio.run(main())

@@ -113,8 +113,14 @@ def _owners() -> Iterator[str]:
 
 
 def pytest_configure(config: Any) -> None:
+    """Have what this run starts end with it."""
+    if not config.option.collectonly:
+        end_all_with_this()
+
+
+def end_all_with_this() -> None:
     """Sweep what dead runs left, and have this one's processes watched; a run within a run belongs to the outer one."""
-    if MARK in os.environ or config.option.collectonly:
+    if MARK in os.environ:
         return
     from mxnet_operator.local.kubelet import reaper
 
