@@ -22,7 +22,7 @@ Every command has `--help`, or `-h`.
 
 ## Which cluster
 
-Commands that talk to a cluster take these options:
+All commands take these options, except {others}:
 
 | option | description |
 |---|---|
@@ -31,6 +31,9 @@ _MARKUP: Final = re.compile(r"\[/?[a-z ]*\]")
 _RECORD: Final = re.compile(
     r"(?P<text>.*?)(?:\s*\[(?P<notes>(?:env var|default|required|x[<>]|\d+<)[^\]]*)\])?", re.DOTALL
 )
+_RANGE: Final = re.compile(r"[^;]*x[<>]=?[^;]*")
+_ELSEWHERE: Final = {"mxnet-operator run": "[Its flags](controller-reference.md#flags), with variables and defaults."}
+"""Commands whose options another page lists."""
 _OF_TYPER: Final = ("--install-completion", "--show-completion")
 """Options that every program made with typer has, some of them only where a shell is found."""
 
@@ -39,7 +42,14 @@ def reference() -> str:
     """The whole document."""
     rows = [f"| `{written}` | {text} |" for written, text in _of_a_cluster()]
     sections = [text for name, app in APPS.items() for text in _sections(whole(app), name, level=2)]
-    return "\n".join([HEAD + "\n".join(rows), "", *sections])
+    commands = whole(mxjob.app).commands
+    others = ", ".join(f"`mxjob {name}`" for name, each in commands.items() if not _asks_a_cluster(each))
+    return "\n".join([HEAD.format(others=others) + "\n".join(rows), "", *sections])
+
+
+def _asks_a_cluster(command: Any) -> bool:
+    context = command.context_class(command)
+    return any(each in _of_a_cluster() for each in _records(command, context))
 
 
 def _sections(command: Any, name: str, level: int) -> Iterator[str]:
@@ -47,15 +57,15 @@ def _sections(command: Any, name: str, level: int) -> Iterator[str]:
     context = command.context_class(command, info_name=name)
     below = getattr(command, "commands", {})
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece]
-    parts = [f"{'#' * level} {name}", "", f"    {' '.join([name, *pieces])}", "", _text(command.help or "")]
-    records = list(_records(command, context))
-    if rows := [_row(*each) for each in records if each not in _of_a_cluster()]:
-        parts += ["", "| option | description | default, environment |", "|---|---|---|", *rows]
-    if len(rows) < len(records):
-        parts += ["", "And [the options of a cluster](#which-cluster)."]
+    usage = [] if pieces == ["[OPTIONS]"] or below else [f"    {' '.join([name, *pieces])}", ""]
+    parts = [f"{'#' * level} {name}", "", *usage, _text(command.help or "")]
+    records = [each for each in _records(command, context) if each not in _of_a_cluster()]
+    if name in _ELSEWHERE:
+        parts += ["", _ELSEWHERE[name]]
+    elif records:
+        parts += ["", "| option | description |", "|---|---|", *(_row(*each) for each in records)]
     if below:
-        parts += ["", "| Command | |", "|---|---|"]
-        parts += [f"| [`{name} {each}`](#{_anchor(f'{name} {each}')}) | {_first(one)} |" for each, one in below.items()]
+        parts += ["", ", ".join(f"[`{each}`](#{_anchor(f'{name} {each}')})" for each in below)]
     if command.epilog:
         parts += ["", "```text", _plain(_lines(command.epilog)), "```"]
     yield "\n".join([*parts, ""])
@@ -82,9 +92,10 @@ def _of_a_cluster() -> dict[tuple[str, str], None]:
 
 def _row(written: str, text: str) -> str:
     found = _RECORD.fullmatch(text)
-    notes = (found["notes"] or "") if found else ""
-    words = found["text"] if found else text
-    return f"| {_cell(f'`{written}`')} | {_cell(_plain(words))} | {_cell(notes)} |"
+    notes = _RANGE.sub("", (found["notes"] or "") if found else "").strip("; ")
+    words = _plain(found["text"] if found else text)
+    words += f" {notes.capitalize()}." if notes else ""
+    return f"| {_cell(f'`{written}`')} | {_cell(words)} |"
 
 
 def _cell(text: str) -> str:
@@ -108,12 +119,6 @@ def _lines(epilog: str) -> str:
 
 def _dedented(text: str) -> str:
     return textwrap.dedent(text).strip("\n")
-
-
-def _first(command: Any) -> str:
-    """The first sentence of a command's help."""
-    paragraph = " ".join(_text(command.help or "").split("\n\n")[0].split())
-    return re.split(r"(?<=\.) ", paragraph)[0].replace("|", "\\|")
 
 
 def _anchor(heading: str) -> str:
