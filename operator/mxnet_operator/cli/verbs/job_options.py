@@ -122,7 +122,7 @@ class JobOptions:
         _more(
             "--placement",
             metavar="Pack|Exclusive",
-            help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
+            help="Pack: Workers share nodes. Exclusive: no other MXJob runs on the nodes of the job.",
         ),
     ] = None
     backoff_limit: Annotated[int | None, _more("--backoff-limit", help="Retries before the job fails.")] = None
