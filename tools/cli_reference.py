@@ -34,6 +34,8 @@ _RECORD: Final = re.compile(
 _RANGE: Final = re.compile(r"[^;]*x[<>]=?[^;]*")
 _ELSEWHERE: Final = {"mxnet-operator run": "[Its flags](controller-reference.md#flags), with variables and defaults."}
 """Commands whose options another page lists."""
+_CODES: Final = {"mxjob run"}
+"""Commands whose exit codes another page lists."""
 _OF_TYPER: Final = ("--install-completion", "--show-completion")
 """Options that every program made with typer has, some of them only where a shell is found."""
 
@@ -67,7 +69,8 @@ def _sections(command: Any, name: str, level: int) -> Iterator[str]:
     if below:
         parts += ["", ", ".join(f"[`{each}`](#{_anchor(f'{name} {each}')})" for each in below)]
     if command.epilog:
-        parts += ["", "```text", _plain(_lines(command.epilog)), "```"]
+        examples = _plain(_lines(command.epilog))
+        parts += ["", "```text", examples.partition("\n\nExit codes")[0] if name in _CODES else examples, "```"]
     yield "\n".join([*parts, ""])
     for each, one in below.items():
         yield from _sections(one, f"{name} {each}", level + 1)
