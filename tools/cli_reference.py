@@ -22,7 +22,8 @@ Every command has `--help`, or `-h`.
 
 ## Which cluster
 
-All commands take these options, except {others}:
+All commands take these options, except {others}.
+NAME is the name of a job, or TYPE/NAME such as `mxnetjob/digits`.
 
 | option | description |
 |---|---|
@@ -43,7 +44,8 @@ _OF_TYPER: Final = ("--install-completion", "--show-completion")
 def reference() -> str:
     """The whole document."""
     rows = [f"| `{written}` | {text} |" for written, text in _of_a_cluster()]
-    sections = [text for name, app in APPS.items() for text in _sections(whole(app), name, level=2)]
+    first: dict[tuple[str, str], str] = {}
+    sections = [text for name, app in APPS.items() for text in _sections(whole(app), name, 2, first)]
     commands = whole(mxjob.app).commands
     others = ", ".join(f"`mxjob {name}`" for name, each in commands.items() if not _asks_a_cluster(each))
     return "\n".join([HEAD.format(others=others) + "\n".join(rows), "", *sections])
@@ -54,18 +56,25 @@ def _asks_a_cluster(command: Any) -> bool:
     return any(each in _of_a_cluster() for each in _records(command, context))
 
 
-def _sections(command: Any, name: str, level: int) -> Iterator[str]:
-    """The section of a command, and after it those of the commands below it."""
+def _sections(command: Any, name: str, level: int, first: dict[tuple[str, str], str]) -> Iterator[str]:
+    """The section of a command, and after it those of the commands below it. `first` has where an option was told."""
     context = command.context_class(command, info_name=name)
     below = getattr(command, "commands", {})
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece]
     usage = [] if pieces == ["[OPTIONS]"] or below else [f"    {' '.join([name, *pieces])}", ""]
     parts = [f"{'#' * level} {name}", "", *usage, _text(command.help or "")]
-    records = [each for each in _records(command, context) if each not in _of_a_cluster()]
+    records = [each for each in _records(command, context) if each not in _of_a_cluster() and not _is_a_job(*each)]
+    told: dict[str, list[str]] = {}
+    for each in records:
+        told.setdefault(first.setdefault(each, name), []).append(f"`{each[0]}`")
     if name in _ELSEWHERE:
         parts += ["", _ELSEWHERE[name]]
-    elif records:
-        parts += ["", "| option | description |", "|---|---|", *(_row(*each) for each in records)]
+    elif name in told:
+        rows = [_row(*each) for each in records if first[each] == name]
+        parts += ["", "| option | description |", "|---|---|", *rows]
+    for other, options in told.items():
+        if other != name:
+            parts += ["", f"As for [`{other}`](#{_anchor(other)}): {', '.join(options)}."]
     if below:
         parts += ["", ", ".join(f"[`{each}`](#{_anchor(f'{name} {each}')})" for each in below)]
     if command.epilog:
@@ -73,7 +82,7 @@ def _sections(command: Any, name: str, level: int) -> Iterator[str]:
         parts += ["", "```text", examples.partition("\n\nExit codes")[0] if name in _CODES else examples, "```"]
     yield "\n".join([*parts, ""])
     for each, one in below.items():
-        yield from _sections(one, f"{name} {each}", level + 1)
+        yield from _sections(one, f"{name} {each}", level + 1, first)
 
 
 def _records(command: Any, context: Any) -> Iterator[tuple[str, str]]:
@@ -82,6 +91,11 @@ def _records(command: Any, context: Any) -> Iterator[tuple[str, str]]:
         record = parameter.get_help_record(context)
         if record and not set(parameter.opts) & set(_OF_TYPER):
             yield record
+
+
+def _is_a_job(written: str, text: str) -> bool:
+    """Whether an argument is the name of a job, as of all commands that take one."""
+    return written.startswith("NAME") and text.startswith(("Job name, or TYPE/NAME", "Job names, or TYPE/NAME"))
 
 
 @cache

@@ -71,6 +71,7 @@ def _row(field: inspect.Field, schema: Schema, path: str) -> str:
     else:
         kind = _PODS if field.encode_name == _TEMPLATE else _kind(schema, field.type)
     words = re.sub(rf"^(?i:{field.encode_name}) (?:(?:is|are|defines) )?", "", text.removesuffix(_NOT_IN_181))
+    words = re.sub(r"^(?i:the|an?) ", "", words)
     return f"| {name} | {kind} | {words[:1].upper()}{words[1:]} |"
 
 
