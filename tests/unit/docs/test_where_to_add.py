@@ -1,4 +1,4 @@
-"""Where to add a replica type, a kind of child, an older format or a verb: what CONTRIBUTING says, as it stands.
+"""Where to add a replica type, a kind of child or a verb: what CONTRIBUTING says, as it stands.
 
 Each is one file and one row, or a row alone. That the kind of child works is shown beside the others' tests, in
 tests/unit/controller/test_controller_child_kinds.py.
@@ -21,7 +21,6 @@ PACKAGE = Path(mxnet_operator.__file__).parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = {
     "controller/children/hosts.py": "the ConfigMaps with a job's hosts",
-    "api/formats/acme.py": "acme.example",
     "cli/verbs/state.py": "`mxjob state`",
 }
 """New files, each with words of its first line."""
@@ -31,29 +30,18 @@ ROWS = {
         "KINDS: Final[tuple[ChildKind, ...]] = (SERVICES, PODS)",
         "from mxnet_operator.controller.children.hosts import HOSTS\n{}",
     ),
-    "api/formats/__init__.py": (
-        "FORMATS: Final[tuple[Format, ...]] = (V1, FLAT_V1, V1BETA1, V1ALPHA1, MXNETJOB, FIORAVANZO, MLKUBE)",
-        "from mxnet_operator.api.formats.acme import ACME\n{}",
-    ),
     "cli/mxjob.py": ("@app.callback()\n", "{}\n\n\n@app.callback()\n"),
 }
 """Files that get a row: what the row takes the place of, and the row with its import."""
 FACTS = """
 import json
-from mxnet_operator.api import conversion, job_formats
-from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.definitions import definitions
 from mxnet_operator.api.names import REPLICA_TYPES
 from mxnet_operator.api.validation import validate
 from mxnet_operator.controller.children import KINDS
 
 container = {"name": "mxnet", "image": "digits:1.0"}
 template = {"spec": {"containers": [container]}}
-older = {
-    "apiVersion": "acme.example/v1alpha1",
-    "kind": "MXJob",
-    "metadata": {"name": "digits"},
-    "spec": {"replicaSpecs": [{"replicas": 2, "template": template}]},
-}
 evaluated = {
     "apiVersion": "kubeflow.org/v1",
     "kind": "MXJob",
@@ -62,12 +50,9 @@ evaluated = {
 }
 print(json.dumps({
     "types": REPLICA_TYPES,
-    "wrong": [str(error) for job in (older, evaluated) for error in validate(job)],
+    "wrong": [str(error) for error in validate(evaluated)],
     "children": [kind.create.__name__ for kind in KINDS],
-    "groups": [each["spec"]["group"] for each in legacy_definitions()],
     "described": "Evaluator" in json.dumps(definitions()),
-    "format": job_formats.format_of(older).name,
-    "workers": job_formats.to_v1(older)["spec"]["mxReplicaSpecs"]["Worker"]["replicas"],
 }))
 """
 
@@ -78,7 +63,7 @@ def blocks() -> list[str]:
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the package that has the four of CONTRIBUTING."""
+    """A folder with a copy of the package that has the three of CONTRIBUTING."""
     folder = tmp_path_factory.mktemp("extended")
     copy = folder / "mxnet_operator"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -101,7 +86,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_a_type_a_kind_of_child_and_an_older_format_are_there_once_their_row_is(extended: Path) -> None:
+def test_a_type_and_a_kind_of_child_are_there_once_their_row_is(extended: Path) -> None:
     done = run(extended, "-c", FACTS)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
@@ -109,8 +94,6 @@ def test_a_type_a_kind_of_child_and_an_older_format_are_there_once_their_row_is(
     assert facts["described"]
     assert facts["wrong"] == []
     assert facts["children"] == ["CreateService", "CreateHosts", "CreatePod"]
-    assert "acme.example" in facts["groups"]
-    assert (facts["format"], facts["workers"]) == ("acme", 2)
 
 
 def test_a_verb_is_there_once_its_row_is(extended: Path) -> None:
