@@ -15,7 +15,7 @@ from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.operators.described_job import JobDescriptionMixin
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
-from mxnet_provider.operators.mxnet_sweep import MXNetBestTrialOperator, MXNetSweep
+from mxnet_provider.operators.mxnet_sweep import MXNetSweep
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
@@ -23,7 +23,6 @@ CLASSES = (
     MXNetJobOperator,
     MXNetTuneOperator,
     MXNetSweep,
-    MXNetBestTrialOperator,
     MXNetJobDeleteOperator,
     MXNetJobSensor,
     MXNetJobHook,
