@@ -9,7 +9,6 @@ import pytest
 
 from mxnet_operator.api import types
 from mxnet_operator.cli import mxjob, mxnet_operator
-from mxnet_operator.cli.app import whole
 from mxnet_operator.cli.verbs import local
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,28 +68,6 @@ def test_every_command_has_its_section():
     ]
     assert len(commands) > 12
     assert [each for each in commands if each not in headings] == []
-
-
-def test_every_option_is_in_the_section_of_its_command_or_among_those_of_all():
-    def options(command, name):
-        below = getattr(command, "commands", {})
-        for each, one in below.items():
-            yield from options(one, f"{name} {each}")
-        shown = [each for each in command.params if each.opts[0].startswith("-") and not each.hidden]
-        yield name, {max(each.opts, key=len) for each in shown}
-
-    text = page("cli-reference.md")
-    of_commands = dict(options(whole(mxjob.app), "mxjob"))
-    sections = dict(re.findall(r"^#+ (mxjob.*?)\n(.*?)(?=^#)", text, flags=re.MULTILINE | re.DOTALL))
-    assert sections.keys() == of_commands.keys()
-    elsewhere = {"--kubeconfig", "--context", "--namespace", "--help", "--install-completion", "--show-completion"}
-    rows = {
-        name: " ".join(re.findall(r"^\| `.*?` \||^As for .*", of, flags=re.MULTILINE)) for name, of in sections.items()
-    }
-    missing = {
-        name: found - set(re.findall(r"--?[a-z-]+", rows[name])) - elsewhere for name, found in of_commands.items()
-    }
-    assert {name: found for name, found in missing.items() if found} == {}
 
 
 def test_no_markup_of_the_terminal_is_left():
