@@ -15,7 +15,7 @@ from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.operators.described_job import JobDescriptionMixin
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
-from mxnet_provider.operators.mxnet_sweep import MXNetBestTrialOperator, MXNetSweep
+from mxnet_provider.operators.mxnet_sweep import MXNetSweep
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
@@ -23,7 +23,6 @@ CLASSES = (
     MXNetJobOperator,
     MXNetTuneOperator,
     MXNetSweep,
-    MXNetBestTrialOperator,
     MXNetJobDeleteOperator,
     MXNetJobSensor,
     MXNetJobHook,
@@ -33,7 +32,7 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "airflow-reference.md
 HEAD = """# Airflow classes
 
 [How to use them](airflow.md), and [what happens](airflow-events.md) when a task is killed or retried.
-Operators and sensors take keyword arguments only. † marks templated ones.
+Operators and sensors take keyword arguments only, and those of every operator. † marks templated ones.
 A `dict` is a Kubernetes object; a model of `kubernetes.client` is accepted, too.
 
 <!-- Made from the docstrings by `make generate`. -->
@@ -43,17 +42,32 @@ _DESCRIBED = get_type_hints(MXJobDescription)
 
 def reference() -> str:
     """The whole document."""
-    return "\n".join([HEAD, *(_section(cls) for cls in CLASSES)])
+    return "\n".join([HEAD, *(_section(cls, CLASSES[:at]) for at, cls in enumerate(CLASSES))])
 
 
-def _section(cls: type) -> str:
+def _section(cls: type, before: tuple[type, ...]) -> str:
     text = (inspect.getdoc(cls) or "").partition("\nArgs:\n")[0]
+    parameters = [each for each in described(cls) if _type(cls, each[0]) or len(each[1].split()) > 6]
+    of_a_job = [name for name, words in parameters if _is_described(cls, name) and words == _OF_A_JOB[name]]
+    shared = [name for name, words in parameters if any((name, words) in described(each) for each in before)]
     rows = [
         f"| `{name}`{_mark(cls, name)} | {_type(cls, name)} | {_default(cls, name)} | {words} |"
-        for name, words in described(cls)
+        for name, words in parameters
+        if name not in (*of_a_job, *shared)
     ]
-    table = ["| parameter | type | default | what it is |", "|---|---|---|---|", *rows]
-    return "\n".join([f"## {cls.__name__}", "", f"`{cls.__module__}`", "", text.strip(), "", *table, ""])
+    parts = [f"## {cls.__name__}", "", f"`{cls.__module__}`", "", text.strip()]
+    if of_a_job:
+        fields = "[The fields of a job](description-reference.md), each templated and by default None"
+        parts += ["", f"{fields}: {_names(of_a_job)}."]
+    if shared:
+        parts += ["", f"As above: {_names(shared)}."]
+    if rows:
+        parts += ["", "| parameter | type | default | what it is |", "|---|---|---|---|", *rows]
+    return "\n".join([*parts, ""])
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def described(cls: type) -> list[tuple[str, str]]:
@@ -81,6 +95,13 @@ def _arguments(text: str) -> list[tuple[str, str]]:
         elif line and not line.startswith(" "):
             break
     return [(name, words.replace(" (templated)", "").replace("|", "\\|")) for name, words in entries]
+
+
+_OF_A_JOB = {
+    name: words
+    for cls in (MXJobDescription, PodDescription)
+    for name, words in _arguments((inspect.getdoc(cls) or "").partition("\nArgs:\n")[2])
+}
 
 
 def _mark(cls: Any, name: str) -> str:

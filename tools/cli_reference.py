@@ -22,7 +22,8 @@ Every command has `--help`, or `-h`.
 
 ## Which cluster
 
-Commands that talk to a cluster take these options:
+All commands take these options, except {others}.
+NAME is the name of a job, or TYPE/NAME such as `mxnetjob/digits`.
 
 | option | description |
 |---|---|
@@ -31,6 +32,11 @@ _MARKUP: Final = re.compile(r"\[/?[a-z ]*\]")
 _RECORD: Final = re.compile(
     r"(?P<text>.*?)(?:\s*\[(?P<notes>(?:env var|default|required|x[<>]|\d+<)[^\]]*)\])?", re.DOTALL
 )
+_RANGE: Final = re.compile(r"[^;]*x[<>]=?[^;]*")
+_ELSEWHERE: Final = {"mxnet-operator run": "[Its flags](controller-reference.md#flags), with variables and defaults."}
+"""Commands whose options another page lists."""
+_CODES: Final = {"mxjob run"}
+"""Commands whose exit codes another page lists."""
 _OF_TYPER: Final = ("--install-completion", "--show-completion")
 """Options that every program made with typer has, some of them only where a shell is found."""
 
@@ -38,29 +44,45 @@ _OF_TYPER: Final = ("--install-completion", "--show-completion")
 def reference() -> str:
     """The whole document."""
     rows = [f"| `{written}` | {text} |" for written, text in _of_a_cluster()]
-    sections = [text for name, app in APPS.items() for text in _sections(whole(app), name, level=2)]
-    return "\n".join([HEAD + "\n".join(rows), "", *sections])
+    first: dict[tuple[str, str], str] = {}
+    sections = [text for name, app in APPS.items() for text in _sections(whole(app), name, 2, first)]
+    commands = whole(mxjob.app).commands
+    others = ", ".join(f"`mxjob {name}`" for name, each in commands.items() if not _asks_a_cluster(each))
+    return "\n".join([HEAD.format(others=others) + "\n".join(rows), "", *sections])
 
 
-def _sections(command: Any, name: str, level: int) -> Iterator[str]:
-    """The section of a command, and after it those of the commands below it."""
+def _asks_a_cluster(command: Any) -> bool:
+    context = command.context_class(command)
+    return any(each in _of_a_cluster() for each in _records(command, context))
+
+
+def _sections(command: Any, name: str, level: int, first: dict[tuple[str, str], str]) -> Iterator[str]:
+    """The section of a command, and after it those of the commands below it. `first` has where an option was told."""
     context = command.context_class(command, info_name=name)
     below = getattr(command, "commands", {})
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece]
-    parts = [f"{'#' * level} {name}", "", f"    {' '.join([name, *pieces])}", "", _text(command.help or "")]
-    records = list(_records(command, context))
-    if rows := [_row(*each) for each in records if each not in _of_a_cluster()]:
-        parts += ["", "| option | description | default, environment |", "|---|---|---|", *rows]
-    if len(rows) < len(records):
-        parts += ["", "And [the options of a cluster](#which-cluster)."]
+    usage = [] if pieces == ["[OPTIONS]"] or below else [f"    {' '.join([name, *pieces])}", ""]
+    parts = [f"{'#' * level} {name}", "", *usage, _text(command.help or "")]
+    records = [each for each in _records(command, context) if each not in _of_a_cluster() and not _is_a_job(*each)]
+    told: dict[str, list[str]] = {}
+    for each in records:
+        told.setdefault(first.setdefault(each, name), []).append(f"`{each[0]}`")
+    if name in _ELSEWHERE:
+        parts += ["", _ELSEWHERE[name]]
+    elif name in told:
+        rows = [_row(*each) for each in records if first[each] == name]
+        parts += ["", "| option | description |", "|---|---|", *rows]
+    for other, options in told.items():
+        if other != name:
+            parts += ["", f"As for [`{other}`](#{_anchor(other)}): {', '.join(options)}."]
     if below:
-        parts += ["", "| Command | |", "|---|---|"]
-        parts += [f"| [`{name} {each}`](#{_anchor(f'{name} {each}')}) | {_first(one)} |" for each, one in below.items()]
+        parts += ["", ", ".join(f"[`{each}`](#{_anchor(f'{name} {each}')})" for each in below)]
     if command.epilog:
-        parts += ["", "```text", _plain(_lines(command.epilog)), "```"]
+        examples = _plain(_lines(command.epilog))
+        parts += ["", "```text", examples.partition("\n\nExit codes")[0] if name in _CODES else examples, "```"]
     yield "\n".join([*parts, ""])
     for each, one in below.items():
-        yield from _sections(one, f"{name} {each}", level + 1)
+        yield from _sections(one, f"{name} {each}", level + 1, first)
 
 
 def _records(command: Any, context: Any) -> Iterator[tuple[str, str]]:
@@ -69,6 +91,11 @@ def _records(command: Any, context: Any) -> Iterator[tuple[str, str]]:
         record = parameter.get_help_record(context)
         if record and not set(parameter.opts) & set(_OF_TYPER):
             yield record
+
+
+def _is_a_job(written: str, text: str) -> bool:
+    """Whether an argument is the name of a job, as of all commands that take one."""
+    return written.startswith("NAME") and text.startswith(("Job name, or TYPE/NAME", "Job names, or TYPE/NAME"))
 
 
 @cache
@@ -82,9 +109,10 @@ def _of_a_cluster() -> dict[tuple[str, str], None]:
 
 def _row(written: str, text: str) -> str:
     found = _RECORD.fullmatch(text)
-    notes = (found["notes"] or "") if found else ""
-    words = found["text"] if found else text
-    return f"| {_cell(f'`{written}`')} | {_cell(_plain(words))} | {_cell(notes)} |"
+    notes = _RANGE.sub("", (found["notes"] or "") if found else "").strip("; ")
+    words = _plain(found["text"] if found else text)
+    words += f" {notes.capitalize()}." if notes else ""
+    return f"| {_cell(f'`{written}`')} | {_cell(words)} |"
 
 
 def _cell(text: str) -> str:
@@ -108,12 +136,6 @@ def _lines(epilog: str) -> str:
 
 def _dedented(text: str) -> str:
     return textwrap.dedent(text).strip("\n")
-
-
-def _first(command: Any) -> str:
-    """The first sentence of a command's help."""
-    paragraph = " ".join(_text(command.help or "").split("\n\n")[0].split())
-    return re.split(r"(?<=\.) ", paragraph)[0].replace("|", "\\|")
 
 
 def _anchor(heading: str) -> str:

@@ -42,7 +42,7 @@ def reference() -> str:
     options = set(_options())
     types = {**get_type_hints(MXJobDescription), **get_type_hints(Role)}
     rows = [
-        f"| `{name}` | {type_name(types[name])} | {described[name]} | {_option(name, options)} |"
+        f"| `{name}`{_option(name, options)} | {type_name(types[name])} | {described[name]} |"
         for name in (field.name for field in dataclasses.fields(MXJobDescription))
     ]
     only = [f"| `{name}` | {type_name(types[name])} | {of_a_role[name]} |" for name in _entries(Role)]
@@ -51,8 +51,8 @@ def reference() -> str:
             HEAD,
             "## MXJobDescription",
             "",
-            "| field | type | what it is | `mxjob run` |",
-            "|---|---|---|---|",
+            "| field, option of `mxjob run` | type | what it is |",
+            "|---|---|---|",
             *rows,
             "",
             "## Role",
@@ -90,9 +90,9 @@ def _options() -> Iterator[str]:
 
 def _option(field: str, options: set[str]) -> str:
     if field in _OPTIONS:
-        return _OPTIONS[field]
+        return f", {_OPTIONS[field]}"
     flag = "--" + field.replace("_", "-")
-    return f"`{flag}`" if flag in options else ""
+    return f", `{flag}`" if flag in options else ""
 
 
 if __name__ == "__main__":

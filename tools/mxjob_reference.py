@@ -28,6 +28,9 @@ _PODS: Final = (
     "[PodTemplateSpec](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/)"
 )
 
+_INLINE: Final = "status.training"
+"""Where the objects in a field are named in its row."""
+
 Schema = dict[str, Any]
 
 
@@ -51,7 +54,7 @@ def _sections(path: str, schema: Schema, of: inspect.Type) -> Iterator[str]:
     properties = schema.get("properties") or _generated(struct.cls)
     rows = [_row(each, properties.get(each.encode_name, {}), path) for each in struct.fields]
     yield "\n".join([f"## {path}", "", "| field | type | description |", "|---|---|---|", *rows, ""])
-    for each in struct.fields:
+    for each in struct.fields if path != _INLINE else ():
         yield from _sections(f"{path}.{each.encode_name}", properties.get(each.encode_name, {}), each.type)
 
 
@@ -64,13 +67,18 @@ def _generated(of: type[msgspec.Struct]) -> dict[str, Schema]:
 def _row(field: inspect.Field, schema: Schema, path: str) -> str:
     text: str = schema.get("description", "").replace("|", "\\|")
     name = f"`{field.encode_name}`" + "†" * text.endswith(_NOT_IN_181) + " (required)" * field.required
-    if _struct(field.type)[0] is not None:
+    below_it = _struct(field.type)[0]
+    if below_it is not None and path == _INLINE:
+        names = ", ".join(f"`{each.encode_name}`" for each in below_it.fields)
+        kind = f"{_kind(schema, field.type)}: {names}"
+    elif below_it is not None:
         below = "".join([field.encode_name, *_struct(field.type)[1]])
         anchor = "".join(c for c in f"{path}.{below}".lower() if c.isalnum() or c in "-_")
         kind = f"[{_kind(schema, field.type)}](#{anchor})"
     else:
         kind = _PODS if field.encode_name == _TEMPLATE else _kind(schema, field.type)
     words = re.sub(rf"^(?i:{field.encode_name}) (?:(?:is|are|defines) )?", "", text.removesuffix(_NOT_IN_181))
+    words = re.sub(r"^(?i:the|an?) ", "", words)
     return f"| {name} | {kind} | {words[:1].upper()}{words[1:]} |"
 
 

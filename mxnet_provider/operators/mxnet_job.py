@@ -48,9 +48,8 @@ class MXNetJobOperator(FinalManifestMixin):
     over a manifest. Its name is the manifest's, `name` or the task's id, with a random suffix. A mistake in the job
     fails the task before anything is created, without retries.
 
-    A retry continues the job of the try before, found by a random token and never by its name. A task that is cleared
-    gets a new job. The job is deleted when its task is cleared, marked as failed or succeeded, or takes longer than
-    `execution_timeout`. A failed job fails the task with the message of its Failed condition.
+    A retry continues the job of the try before. A task that is cleared gets a new job. The job is deleted when its task
+    is cleared, marked as failed or succeeded, or takes longer than `execution_timeout`.
 
     The task returns JSON:
 
@@ -63,9 +62,7 @@ class MXNetJobOperator(FinalManifestMixin):
     - `training`: the job's `status.training`.
 
     XComs from the job's creation on are `job_name`, `job_namespace`, `job_uid` and `job_url`. At its end, `metrics` has
-    `{"Validation-accuracy": [[3, 0.98]]}` of a line `Epoch[3] Validation-accuracy=0.98`. Gauges are
-    `mxnet_job.validation_accuracy`, `epoch`, `progress_percentage`, `estimated_remaining_seconds`, `slow_workers` and
-    `stalled_workers`.
+    `{"Validation-accuracy": [[3, 0.98]]}` of a line `Epoch[3] Validation-accuracy=0.98`.
 
     Args:
         kwargs: As for every operator.

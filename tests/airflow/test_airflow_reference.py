@@ -23,3 +23,5 @@ def test_every_parameter_is_described(written):
         described = {name for name, _ in written["described"](cls)}
         inherited = {name for base in cls.__mro__[1:-1] for name in written["_parameters"](base)}
         assert set(written["_parameters"](cls)) - {"self"} <= described | inherited, cls
+        section = written["reference"]().partition(f"## {cls.__name__}\n")[2].partition("\n## ")[0]
+        assert {name for name in described if f"`{name}`" not in section} <= {"args", "kwargs"}, cls

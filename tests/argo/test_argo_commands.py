@@ -64,7 +64,6 @@ def worker(job):
 PYTHON, TRAIN = ["python", "train.py"], ["python", "train.py", "--epochs"]
 SHOWN = {
     "-f params.yaml": (2, "mxjob/digits:1.0", [*TRAIN, "20"]),
-    "mxjob-train}": (2, "registry.example.com/digits:1.0", [*TRAIN, "20"]),
     "-f job.yaml": (1, "i", PYTHON),
     "python digits.py | kubectl": (2, "mxjob/digits:1.0", [*TRAIN, "20"]),
     "python digits.py | argo": (2, "mxjob/digits:1.0", [*TRAIN, "5"]),

@@ -8,7 +8,6 @@ import yaml
 
 _PAGE = Path(__file__).parents[2] / "docs" / "argo.md"
 _FENCED = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_HERE_DOCUMENT = re.compile(r"<<'EOF'\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
 
 
 def _blocks_of(*languages: str) -> list[str]:
@@ -28,11 +27,6 @@ def spans(begin: str) -> list[str]:
 def programs() -> list[str]:
     """The programs in Python that print a workflow."""
     return [each for each in _blocks_of("python") if "to_yaml()" in each]
-
-
-def submitted() -> list[dict[str, Any]]:
-    """The workflows that its commands create."""
-    return [yaml.safe_load(text) for block in blocks("kubectl create") for text in _HERE_DOCUMENT.findall(block)]
 
 
 def sensor() -> dict[str, Any]:

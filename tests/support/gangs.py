@@ -20,7 +20,7 @@ from mxnet_operator.api.crd import definitions
 
 GPU = names.GPU
 TWELVE = (7, 6, 5, 7, 3, 6, 4, 7, 5, 6, 3, 7)
-"""Workers of the gangs of docs/gpus.md: 66 GPUs in all, of which there are 16."""
+"""Workers of the gangs of docs/gangs.md: 66 GPUs in all, of which there are 16."""
 ONE_GPU = {"limits": {GPU: "1"}}
 NATIVE_GATES = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
 NATIVE_GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"

@@ -102,7 +102,7 @@ class JobOptions:
         str | None,
         _more(
             metavar="Pack|Exclusive",
-            help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
+            help="Pack: Workers share nodes. Exclusive: no other MXJob runs on the nodes of the job.",
         ),
     ] = None
     backoff_limit: Annotated[int | None, _more(help="Retries before the job fails.")] = None
