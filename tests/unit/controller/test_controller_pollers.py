@@ -167,7 +167,8 @@ async def test_who_may_not_complete_it_tells_the_jobs_user_what_to_do_and_asks_s
     ((name, event),) = looker.server.told
     assert (name, event.type, event.reason) == ("digits", "Warning", "PollerForbidden")
     assert "workflowtaskresults.argoproj.io is forbidden" in event.message
-    assert "operator/manifests/components/argo" in event.message
+    assert "operator/manifests/components/argo/rbac.yaml" in event.message
+    assert event.message.endswith(f"kubectl label -n default workflowtaskresult nightly-1 {REPORTED}=true --overwrite")
 
 
 def polling(name, *containers):

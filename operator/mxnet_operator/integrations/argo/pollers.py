@@ -174,7 +174,7 @@ class Pollers:
             if error.code == 404:
                 return  # Argo deletes the results of a workflow that is over.
             if error.code == 403:
-                await self._record(job, _forbidden(pod, error))
+                await self._record(job, _forbidden(job, pod, error))
             raise
         await self._record(job, _completed(pod))
 
@@ -188,11 +188,13 @@ def _completed(pod: _Pod) -> Event:
     )
 
 
-def _forbidden(pod: _Pod, error: ApiError) -> Event:
+def _forbidden(job: ObjectMeta, pod: _Pod, error: ApiError) -> Event:
+    node = (pod.metadata.annotations or {})[NODE_ANNOTATION]
     return Event(
         "Warning",
         "PollerForbidden",
         f"The pod {pod.metadata.name}, which waited for the job, has ended without a result, and Argo 4 starts no other"
-        f" before its WorkflowTaskResult is marked complete: {error.message}. Install"
-        " operator/manifests/components/argo, or do it by hand (docs/argo.md, a killed poller)",
+        f" before its WorkflowTaskResult is marked complete: {error.message}. Apply"
+        " operator/manifests/components/argo/rbac.yaml (docs/argo.md, a killed poller), or do it once by hand: kubectl"
+        f" label -n {job.namespace} workflowtaskresult {node} {REPORTED_LABEL}=true --overwrite",
     )
