@@ -35,7 +35,7 @@ ROWS = {
         "FORMATS: Final[tuple[Format, ...]] = (V1, FLAT_V1, V1BETA1, V1ALPHA1, MXNETJOB, FIORAVANZO, MLKUBE)",
         "from mxnet_operator.api.formats.acme import ACME\n{}",
     ),
-    "cli/mxjob.py": ("@app.callback()\n", "{}\n\n\n@app.callback()\n"),
+    "cli/mxjob.py": ('app.with_version("mxjob")\n', '{}\napp.with_version("mxjob")\n'),
 }
 """Files that get a row: what the row takes the place of, and the row with its import."""
 FACTS = """
