@@ -425,7 +425,7 @@ def test_a_wait_ends_at_its_timeout_though_the_server_never_answers(
         async with scripted_api() as api:
             write_kubeconfig(tmp_path / "kubeconfig", api.url, "token\n")  # as a file of it may end
             target = Target(str(tmp_path / "kubeconfig"))
-            code: int = await inspect.unwrap(wait.wait)(target, name="digits", timeout="5s")
+            code: int = await inspect.unwrap(wait.wait)(target, name="digits", timeout=5.0)
             assert {headers["Authorization"] for _, _, _, headers, _ in api.asked} == {"Bearer token"}
             return code
 
