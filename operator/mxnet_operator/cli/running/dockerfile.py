@@ -106,7 +106,7 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str | None) -> list[s
         "# libmxnet.so is linked to both.",
         "RUN apt-get update && apt-get install --yes --no-install-recommends libgomp1 libquadmath0 \\",
         "    && rm -rf /var/lib/apt/lists/*",
-        "ENV MPLBACKEND=Agg PYTHONIOENCODING=utf-8:surrogateescape",
+        "ENV MPLBACKEND=Agg SDL_VIDEODRIVER=dummy PYTHONIOENCODING=utf-8:surrogateescape",
         "WORKDIR /workspace",
         f"COPY {_LOCK} .",
         f"RUN pip install --no-cache-dir --require-hashes -r {_LOCK}",

@@ -9,12 +9,12 @@ from typing import Final
 IN_THE_IMAGE: Final = frozenset({"graphviz", "mxnet", "numpy", "requests", "scikit-learn", "scipy", "sklearn"})
 """Modules and projects that the images of MXNet have."""
 _OF_THE_SAME_NAME: Final = (
-    "albumentations altair annoy bokeh boto3 captcha catboost click cloudpickle colorama colormath configobj d2l "
+    "albumentations altair annoy bokeh boto3 captcha catboost click cloudpickle colorama colormath configobj Cython d2l "
     "d2lzh decorator dgl dill docopt easydict editdistance emoji filterpy fire fuzzywuzzy gensim gluonbook "
     "gluoncv gluonnlp gluonts gym h5py hyperopt imageio imgaug ipdb ipykernel ipywidgets jieba joblib jsonlines "
     "keras librosa lightgbm lmdb lxml matplotlib mido mlflow mlxtend mock moviepy music21 mxboard networkx "
     "nibabel nltk nose numba onnxruntime openpyxl optuna packaging pandas parameterized plac plotly portalocker "
-    "pretty_midi prettytable psutil pyarrow pycocotools pydicom pydot pygal pymongo pypinyin pytest "
+    "pretty_midi prettytable psutil pyarrow pycocotools pydicom pydot pygal pygame pymongo pypinyin pytest "
     "python_speech_features pytz redis regex retrying sacrebleu sacremoses sagemaker seaborn sentencepiece "
     "seqeval SimpleITK simplejson six soundfile spacy statsmodels sympy tabulate tensorboard tensorboardX "
     "tensorflow termcolor terminaltables textblob tifffile toolz torch torchvision tornado tqdm transformers "

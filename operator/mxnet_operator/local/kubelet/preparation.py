@@ -306,8 +306,9 @@ def _base(host: Host, pod: Mapping[str, Any], place: PodPlace, image: ReadyImage
         "PYTHONUNBUFFERED": "1",
         # Python 2 prints no text but ASCII into a log, unless told.
         "PYTHONIOENCODING": "utf-8:surrogateescape",
-        # Matplotlib before 3.0 needs a screen unless told.
+        # Matplotlib before 3.0 and pygame need a screen unless told.
         "MPLBACKEND": "Agg",
+        "SDL_VIDEODRIVER": "dummy",
         **({"LD_LIBRARY_PATH": image.library_path} if image.library_path else {}),
     }
 
