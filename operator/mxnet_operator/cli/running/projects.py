@@ -9,7 +9,7 @@ from typing import Final
 IN_THE_IMAGE: Final = frozenset({"graphviz", "mxnet", "numpy", "requests", "scikit-learn", "scipy", "sklearn"})
 """Modules and projects that the images of MXNet have."""
 _OF_THE_SAME_NAME: Final = (
-    "albumentations altair annoy bokeh boto3 captcha catboost click cloudpickle colorama colormath configobj Cython d2l "
+    "albumentations altair annoy bokeh boto3 captcha catboost click cloudpickle colorama colormath configobj d2l "
     "d2lzh decorator dgl dill docopt easydict editdistance emoji filterpy fire fuzzywuzzy gensim gluonbook "
     "gluoncv gluonnlp gluonts gym h5py hyperopt imageio imgaug ipdb ipykernel ipywidgets jieba joblib jsonlines "
     "keras librosa lightgbm lmdb lxml matplotlib mido mlflow mlxtend mock moviepy music21 mxboard networkx "
