@@ -345,6 +345,9 @@ def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
     )
     assert downloaded.startswith("the download of data.mxnet.io/data/mnist/train-labels-idx1-ubyte.gz failed: ")
     assert downloaded.endswith(ASKED.format("--mount ./data:data"))
+    weights = "HTTPSConnectionPool(host='apache-mxnet.s3.amazonaws.com', port=443): Max retries exceeded with url: {}"
+    weights = hint(weights.format("/gluon/models/resnet50_v1-2a903ab2.zip"))
+    assert weights.endswith(ASKED.format("--mount '~/.mxnet:~/.mxnet'"))
     assert hint("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>").startswith(
         "the download failed: "
     )

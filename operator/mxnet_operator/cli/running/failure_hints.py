@@ -224,7 +224,8 @@ def _download(message: str, script: Script | None) -> str:
         return ""
     found = _URL.search(message)
     what = "" if found is None else f" of {found[3] or f'{found[1]}{found[2]}'}"
-    data = () if script is not None and mounts(script) else ("--mount", "./data:data")
+    guess = "~/.mxnet:~/.mxnet" if "/gluon/" in what else "./data:data"
+    data = () if script is not None and mounts(script) else ("--mount", guess)
     again = "--mount FOLDER:PATH" if is_mounted("data") else rerun(script, Lacks(data))
     return (
         f"the download{what} failed: get the files another way, and mount their folder where the script looks: {again}"
