@@ -240,6 +240,7 @@ def test_an_option_that_was_given_is_replaced(folder, monkeypatch):
 
 
 def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_missing_next(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
     (folder / "train.py").write_text(
         "import os, cv2, yaml.nodes, unknown, data\nfrom PIL import Image\nimport sklearn\n"
         "try:\n    import h5py\nexcept ImportError:\n    h5py = None\nclass A:\n  def f():\n    import nltk\n"
