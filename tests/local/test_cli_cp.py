@@ -14,6 +14,7 @@ rank = os.environ['DMLC_WORKER_ID']
 print(f'INFO:root:Node[{1 - int(rank)}] Epoch[0] Train-accuracy=0.5')
 pathlib.Path('my model-0001.params').write_text('weights of ' + rank)
 pathlib.Path('only-' + rank).touch()
+pathlib.Path('net.pyc').touch()  # as Python 2 does
 pathlib.Path('run/logs').mkdir(parents=True)
 pathlib.Path('run/logs/a').write_text('log')
 pathlib.Path('run/last').symlink_to('logs/a')

@@ -96,6 +96,7 @@ def test_data_is_where_the_code_of_the_script_looks(local_cluster, tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "in ours\nbeside us\nat home\nat a path\n"
+    assert f"mounted: folder {tmp_path}/labels at ../data\n" in done.stderr
 
 
 def test_an_unknown_image_is_explained_once(local_cluster):

@@ -15,6 +15,7 @@ LACKS = {
     "from sklearn.grid_search import GridSearchCV": "scikit-learn 0.20 removed sklearn.grid_search",
     "from sklearn.mixture import GMM": "scikit-learn 0.20 removed sklearn.mixture.GMM",
     "from sklearn.preprocessing import Imputer": "scikit-learn 0.22 removed sklearn.preprocessing.Imputer",
+    "from sklearn.datasets import fetch_mldata": "scikit-learn 0.22 removed sklearn.datasets.fetch_mldata",
     "from sklearn.externals import joblib": "scikit-learn 0.23 removed sklearn.externals.joblib",
     "from sklearn.datasets import load_boston": "scikit-learn 1.2 removed sklearn.datasets.load_boston",
     "import numpy; numpy.asscalar": "NumPy 1.23 removed numpy.asscalar",

@@ -14,7 +14,7 @@ _OF_THE_SAME_NAME: Final = (
     "gluoncv gluonnlp gluonts gym h5py hyperopt imageio imgaug ipdb ipykernel ipywidgets jieba joblib jsonlines "
     "keras librosa lightgbm lmdb lxml matplotlib mido mlflow mlxtend mock moviepy music21 mxboard networkx "
     "nibabel nltk nose numba onnxruntime openpyxl optuna packaging pandas parameterized plac plotly portalocker "
-    "pretty_midi prettytable psutil pyarrow pycocotools pydicom pydot pygal pymongo pypinyin pytest "
+    "pretty_midi prettytable psutil pyarrow pycocotools pydicom pydot pygal pygame pymongo pypinyin pytest "
     "python_speech_features pytz redis regex retrying sacrebleu sacremoses sagemaker seaborn sentencepiece "
     "seqeval SimpleITK simplejson six soundfile spacy statsmodels sympy tabulate tensorboard tensorboardX "
     "tensorflow termcolor terminaltables textblob tifffile toolz torch torchvision tornado tqdm transformers "

@@ -67,6 +67,10 @@ async def test_a_package_of_a_later_day_is_refused_with_its_day(store, folder):
             await store.lock_of(folder, [asked], OF_2019)
         assert says in str(refused.value), asked
         assert "exclude-newer-package" not in str(refused.value)
+    (folder / "requirements.txt").write_text("numpy>=1.19\n")
+    image = store.add_snapshot(take_snapshot(folder), "script", OF_2019, [])
+    with pytest.raises(BuildError, match=r"that fit in requirements\.txt, or"):  # not in the snapshot's
+        await store.ensure(image)
 
 
 @pytest.mark.exhaustive

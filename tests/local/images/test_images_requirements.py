@@ -75,6 +75,7 @@ def test_a_line_that_can_t_be_added_is_refused_where_the_image_is_added(store, f
 def test_a_module_in_place_of_its_project_means_the_project(folder):
     listed = "PIL\ncv2>=3\nskimage==0.18 # old\nyamllint\npil-kit\npickle\ncollections # Python's own\n"
     listed += "sklearn==0.0.post1\nsklearn>=0.20\ntqdm @ file:///tmp/build/80754af9/tqdm_16159/work\nopencv\n"
+    listed += "pkg-resources==0.0.0\n pkg_resources == 0.0.0 # of Ubuntu\n"
     (folder / "requirements.txt").write_text(listed)
     named = [line for line, _ in read_plain(folder / "requirements.txt").lines]
     assert named[:5] == ["Pillow", "opencv-python-headless>=3", "scikit-image==0.18", "yamllint", "pil-kit"]

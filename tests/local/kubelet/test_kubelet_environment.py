@@ -107,6 +107,7 @@ async def test_the_environment_of_the_host_stays_outside(node, monkeypatch):
         "PYTHONUNBUFFERED",
         "PYTHONIOENCODING",
         "MPLBACKEND",
+        "SDL_VIDEODRIVER",
         "PYTHONPATH",
         "OMP_NUM_THREADS",
         "CUDA_VISIBLE_DEVICES",

@@ -240,6 +240,7 @@ def test_an_option_that_was_given_is_replaced(folder, monkeypatch):
 
 
 def test_a_missing_module_is_answered_with_its_project_and_those_that_would_be_missing_next(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
     (folder / "train.py").write_text(
         "import os, cv2, yaml.nodes, unknown, data\nfrom PIL import Image\nimport sklearn\n"
         "try:\n    import h5py\nexcept ImportError:\n    h5py = None\nclass A:\n  def f():\n    import nltk\n"
@@ -266,6 +267,10 @@ def test_modules_in_a_folder_that_the_script_adds_to_its_path_are_read_too(folde
 def test_a_project_that_is_not_known_is_not_proposed(folder):
     said = hint("ModuleNotFoundError: No module named 'unknown.part'")
     assert said == ("unknown.part isn't in the image, and the package that has it may have another name: --pip PACKAGE")
+    url = "git+https://example.com/own@v1#egg=unknown"
+    (folder / "requirements.txt").write_text(f"six\n{url}\n")
+    said = hint("ModuleNotFoundError: No module named 'unknown.part'")
+    assert said == f"unknown.part is on no index: copy its source beside the script, from {url}"
     assert hint("ImportError: No module named yaml").endswith(ASKED.format("--pip PyYAML"))  # Python 2's words
     assert not set(PROJECTS) & set(sys.stdlib_module_names)
 
@@ -331,6 +336,9 @@ def test_what_needs_no_other_environment_is_answered_too(folder, monkeypatch):
     )
     assert downloaded.startswith("the download of data.mxnet.io/data/mnist/train-labels-idx1-ubyte.gz failed: ")
     assert downloaded.endswith(ASKED.format("--mount ./data:data"))
+    weights = "HTTPSConnectionPool(host='apache-mxnet.s3.amazonaws.com', port=443): Max retries exceeded with url: {}"
+    weights = hint(weights.format("/gluon/models/resnet50_v1-2a903ab2.zip"))
+    assert weights.endswith(ASKED.format("--mount '~/.mxnet:~/.mxnet'"))
     assert hint("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>").startswith(
         "the download failed: "
     )
@@ -494,6 +502,10 @@ def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch
     }.items():
         said = hint(f"ModuleNotFoundError: No module named '{name}'")
         assert sorted(said.partition(": ")[2].split()) == sorted(ASKED.format(f"{pips} {rest}").split()), name
+    names = "import os.path as path\nfrom tensorboard import summary as s, FileWriter\nfrom pygame import (\n    draw)"
+    (folder / "train.py").write_text(f"{names}\nfrom . import own\nprint 'old'\n")
+    with pytest.raises(CommandError, match=r": mxjob .*--pip pygame --pip tensorboard==1\.0\.0a6 -- --lr 0\.1$"):
+        refuse_what_must_fail(Script.of(["train.py"]), needs_driver=False)
     (folder / "train.py").write_text("context = mx.Context('gpu', 0)\n")
     assert hint("ModuleNotFoundError: No module named 'yaml'").endswith("--pip PyYAML --env MXJOB_GPU=cpu -- --lr 0.1")
     (folder / "train.py").write_text("mx.viz.plot_network(net).render('net')\n# gpu(0)\n")
@@ -503,6 +515,9 @@ def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch
     dot = "ExecutableNotFound: failed to execute ['dot', '-Tpdf'], make sure the Graphviz executables are on your"
     (folder / "train.py").write_text("")
     assert hint(dot).endswith(": sudo apt-get install --yes graphviz && " + ASKED.replace(" {}", ""))
+    sound, screen = "OSError: sndfile library not found", "ImportError: libGL.so.1: cannot open shared object file"
+    for message, debian in {sound: "libsndfile1", screen: "libgl1"}.items():
+        assert f": sudo apt-get install --yes {debian} && mxjob run" in hint(message)
     monkeypatch.setattr(rerun.shutil, "which", lambda _: "/usr/bin/dot")
     (folder / "train.py").write_text("mx.viz.plot_network(net).render('net')\n")
     assert "apt-get" not in hint("ModuleNotFoundError: No module named 'yaml'")

@@ -101,6 +101,12 @@ def test_the_script_s_own_modules_are_read_and_hide_others(script):
     assert script("try:\n    import old\nexcept SyntaxError:\n    pass", old="print 'a'") is None
 
 
+def test_modules_that_functions_import_are_read_and_not_certain(text_of):
+    text = text_of("class A:\n    def f(self):\n        import old", old="import pandas\nprint 'a'")
+    assert text.imports == {"pandas"}
+    assert text.certain_failure is None
+
+
 def test_nothing_of_a_script_is_executed(script, tmp_path):
     mark = tmp_path / "mark"
     assert script(f"open({str(mark)!r}, 'w')\nimport other", other=f"open({str(mark)!r}, 'w')") is None
@@ -152,6 +158,7 @@ def test_a_division_that_counts_is_python_2_and_newer_syntax_is_python_3(text_of
 
 def test_a_module_that_imports_the_one_beside_it_by_name_is_python_2(text_of):
     assert text_of("import nets.vgg", nets__vgg="from common import conv", nets__common="").is_python_2
+    assert text_of("import nets.vgg", nets__vgg="def f():\n    import common", nets__common="").is_python_2
     for text, beside in {
         "from __future__ import absolute_import\nimport common": "common",  # another project's module
         "from .common import conv": "common",
@@ -171,7 +178,7 @@ def test_folders_above_and_in_the_home_are_found_but_not_mxnet_s_sources(text_of
     for path in (
         sources,
         tmp_path.parent / "tests" / "common",
-        *(tmp_path / "home" / n for n in (".mxnet", ".art", "d")),
+        *(tmp_path / "home" / n for n in (".mxnet", ".art", "d", "scikit_learn_data")),
     ):
         path.mkdir(parents=True, exist_ok=True)
     (sources / "base.py").touch()
@@ -182,6 +189,7 @@ def test_folders_above_and_in_the_home_are_found_but_not_mxnet_s_sources(text_of
     assert list(text_of("from mxnet import gluon\ngluon.data.vision.MNIST()").beside) == ["~/.mxnet"]
     assert list(text_of("import gluonts").beside) == ["~/.mxnet"]
     assert list(text_of("os.path.join('~', '.mxnet', 'datasets')").beside) == ["~/.mxnet"]
+    assert list(text_of("from sklearn.datasets import fetch_mldata").beside) == ["~/scikit_learn_data"]
     assert list(text_of("import mxnet").beside) == []
     (tmp_path.parent / "data").mkdir(exist_ok=True)
     assert list(text_of("import d2lzh as d2l").beside) == ["../data"]

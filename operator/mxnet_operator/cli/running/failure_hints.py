@@ -16,6 +16,7 @@ from mxnet_operator.cli.running.rerun import (
     Lacks,
     fitting_environment,
     has_nvidia_driver,
+    lines_of,
     listed_requirements,
     modules_of,
     mounts,
@@ -41,7 +42,12 @@ _NO_DOWNLOAD: Final = re.compile(
     r"|HTTP Error [45]\d\d|Failed downloading url|Connection refused'\)"
 )
 _IPYTHON: Final = ("--pip", "ipython", "--pip", "ipykernel", "--pip", "matplotlib")
-_NO_DOT: Final = re.compile(r"failed to execute .*\bdot\b.*Graphviz", re.DOTALL)
+_SYSTEM: Final = {
+    "graphviz": re.compile(r"failed to execute .*\bdot\b.*Graphviz", re.DOTALL),
+    "libsndfile1": re.compile(r"sndfile library not found|libsndfile\.so"),
+    "libgl1": re.compile(r"libGL\.so\.1: cannot open"),
+}
+"""Packages of Debian that Python's packages need, and what is said where one lacks."""
 _NOT_OPENED: Final = re.compile(r"""(?:[Oo]pen|directory:) ["'](?:\./)?((?![./~])[^"'\n]*)/[^"'/\n]+["']""")
 _SAVING: Final = re.compile(r"\b(?:\w*save\w*|export|dump|imwrite|do_checkpoint)\(|in save_")
 _PROPOSED: Final = re.compile(r"(--(?:python|as-of|mxnet)) ([\d.-]*\d)")
@@ -89,11 +95,11 @@ def failure_hint(message: str, job: Mapping[str, Any], ran: Script | None) -> st
     return (
         _removed(message, ran)
         or _missing(message, ran)
+        or _other_program(message, ran)
         or _beside(message, ran)
         or _alone(message, job, ran)
         or _no_gpu(message, job, ran)
         or _unmade(message, ran)
-        or _other_program(message, ran)
         or _download(message, ran)
         or _of_its_day(message, ran)
     )
@@ -131,6 +137,9 @@ def _missing(message: str, script: Script) -> str:
             return f"Python 3 doesn't find {name} beside the module that imports it: {rerun(script)}"
         if mounts(script):
             return f"the image has the files of {script.folder} only, without {name}: {rerun(script)}"
+        told = (line for each in script.search_folders for line in lines_of(each / "requirements.txt"))
+        if url := next((line for line in told if re.search(rf"://.*egg={top}\b|^{top}\s*@.*://", line)), ""):
+            return f"{name} is on no index: copy its source beside the script, from {url}"
         return f"{name} isn't in the image, and the package that has it may have another name: --pip PACKAGE"
     return f"{top} isn't in the image: {rerun(script, Lacks(module=top))}"
 
@@ -200,9 +209,9 @@ def _unmade(message: str, script: Script) -> str:
 
 
 def _other_program(message: str, script: Script) -> str:
-    """Return a hint at Graphviz, which draws the network, or at IPython, which runs what was a notebook."""
-    if _NO_DOT.search(message):
-        return f"the script draws with a program of Graphviz: {rerun(script, Lacks(draws=True))}"
+    """Return a hint at a package of Debian, or at IPython, which runs what was a notebook."""
+    if debian := next((name for name, said in _SYSTEM.items() if said.search(message)), ""):
+        return f"a package of the script needs {debian} of the system: {rerun(script, Lacks(debian=debian))}"
     if "name 'get_ipython' is not defined" not in message or script.file is None:
         return ""
     again = rerun(script, Lacks(_IPYTHON, program=("python", "-m", "IPython", os.path.relpath(script.file))))
@@ -214,7 +223,8 @@ def _download(message: str, script: Script | None) -> str:
         return ""
     found = _URL.search(message)
     what = "" if found is None else f" of {found[3] or f'{found[1]}{found[2]}'}"
-    data = () if script is not None and mounts(script) else ("--mount", "./data:data")
+    guess = "~/.mxnet:~/.mxnet" if "/gluon/" in what else "./data:data"
+    data = () if script is not None and mounts(script) else ("--mount", guess)
     again = "--mount FOLDER:PATH" if is_mounted("data") else rerun(script, Lacks(data))
     return (
         f"the download{what} failed: get the files another way, and mount their folder where the script looks: {again}"

@@ -192,7 +192,8 @@ REMOVALS: Final = (
         " sklearn.decomposition.RandomizedPCA",
     ),
     Removal(
-        "scikit-learn 0.22, 2019-12-03, scikit-learn.org/stable/whats_new/v0.22.html", "sklearn.preprocessing.Imputer"
+        "scikit-learn 0.22, 2019-12-03, scikit-learn.org/stable/whats_new/v0.22.html",
+        "sklearn.preprocessing.Imputer sklearn.datasets.fetch_mldata",
     ),
     Removal(
         "scikit-learn 0.23, 2020-05-12, scikit-learn.org/stable/whats_new/v0.23.html",

@@ -42,7 +42,7 @@ class Lacks:
         removal: what the environment no longer has.
         module: the module that an import didn't find.
         folder: the folder that the script saves into.
-        draws: whether it draws with the program of Graphviz.
+        debian: the package of Debian that a package needs.
         program: the program that must run it.
         environment: options of the day, Python and MXNet; None for those that fit the folder.
     """
@@ -51,7 +51,7 @@ class Lacks:
     removal: Removal | None = None
     module: str = ""
     folder: str = ""
-    draws: bool = False
+    debian: str = ""
     program: tuple[str, ...] = ()
     environment: tuple[str, ...] | None = None
 
@@ -79,8 +79,9 @@ def rerun(script: Script | None, lacks: Lacks = Lacks()) -> str:
     unmade = {each for each in text.saved_into if not (script.folder / each).exists()} | {lacks.folder} - {""}
     for each in sorted(unmade, reverse=True):
         command = f"mkdir -p {shlex.quote(os.path.relpath(script.folder / each))} && {command}"
-    if shutil.which("dot") is None and (lacks.draws or (text.has(_DRAWS) and text.has(_RENDERS))):
-        return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install --yes graphviz && {command}"
+    draws = shutil.which("dot") is None and text.has(_DRAWS) and text.has(_RENDERS)
+    if debian := lacks.debian or ("graphviz" if draws else ""):
+        return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install --yes {debian} && {command}"
     return command
 
 
@@ -89,7 +90,7 @@ def fitting_environment(script: Script, removal: Removal | None = None) -> tuple
 
     Empty where an environment was asked for and nothing in it is known to lack.
     """
-    folder, text, lines = script.folder, script.text, _lines(script.folder / "requirements.txt")
+    folder, text, lines = script.folder, script.text, lines_of(script.folder / "requirements.txt")
     if removal is None and (is_given(*OF_A_DAY) or any(map(_MXNET_PIN.match, lines))):
         return ()
     packages = PROJECTS.keys() & {each.partition(".")[0] for each in text.imports}
@@ -132,7 +133,7 @@ def _packages(script: Script, lacks: Lacks) -> Iterator[str]:
     parts = [each.split(".") for each in imports]
     modules = sorted({".".join(each[:count]) for each in parts for count in (1, 2)} - {lacks.module})
     imported = {project_of(each): each for name in modules for each in PROJECTS.get(name, "").split()}
-    given = (*given_values("--pip"), *_lines(script.folder / "requirements.txt"))
+    given = (*given_values("--pip"), *lines_of(script.folder / "requirements.txt"))
     there = {*map(project_of, given), *IN_THE_IMAGE}
     first = [imported.get(project_of(each), each) for each in PROJECTS.get(lacks.module, lacks.module).split()]
     more = sorted(each for name, each in imported.items() if name not in there)
@@ -149,16 +150,16 @@ def listed_requirements(folder: Path) -> dict[str, str]:
     """
     project = read_setup_file(folder)
     files = sorted((*folder.glob("requirement*.txt"), *folder.glob("requirements/*.txt")), reverse=True)
-    told = (found[1] for each in folder.glob("README*") for line in _lines(each) for found in _INSTALL.finditer(line))
+    told = (found[1] for each in folder.glob("README*") for line in lines_of(each) for found in _INSTALL.finditer(line))
     lines = (
         *(word.strip("'\",.;:()") for line in told for word in line.split()),
         *(project.requirements if project else ()),
-        *(line.partition("#")[0].strip() for each in files for line in _lines(each)),
+        *(line.partition("#")[0].strip() for each in files for line in lines_of(each)),
     )
     return {project_of(each): each for each in lines if _REQUIREMENT.fullmatch(each)}
 
 
-def _lines(file: Path) -> list[str]:
+def lines_of(file: Path) -> list[str]:
     return file.read_text("utf-8-sig", "replace").splitlines() if file.is_file() else []
 
 

@@ -329,7 +329,7 @@ async def _bring_files(
     for volume in volumes:
         in_cluster = is_here and volume.source == CLAIM
         folder = f" ({claim_folder(job['metadata']['namespace'], volume.name)})" if in_cluster else ""
-        say(f"files: {volume}{folder}")
+        say(f"{'mounted' if is_here and not in_cluster else 'files'}: {volume}{folder}")
     if not replicas_wrote and not volumes:
         say("files: the replicas wrote none" if is_here else f"files: {NOTHING_KEPT}: --volume CLAIM:/PATH")
 

@@ -30,7 +30,6 @@ _MODULE: Final = 3
 """Words of `python -m MODULE`."""
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 _SHOWN: Final = 5
-_READ: Final = 2**20
 _STEM_LENGTH: Final = 30
 _IMAGES: Final = Path(mxnet_operator.__file__).parent / "local" / "images"
 """Folder of the Dockerfiles of the built-in images."""
@@ -125,15 +124,8 @@ class Script:
     @property
     def warnings(self) -> list[str]:
         """What runs in another way than its words say."""
-        found = []
-        if self.interpreter:
-            what = "the image's Python runs instead, with the packages of requirements.txt and --pip"
-            found.append(f"{self.interpreter}: {what}")
-        if self.file is not None and self.python_file is None and _has_windows_line_ends(self.file):
-            name = shlex.quote(os.path.relpath(self.file))
-            what = "line ends of Windows, which a shell takes for a part of the last word"
-            found.append(f"{name} has {what}; without them: sed -i 's/\\r$//' {name}")
-        return found
+        what = "the image's Python runs instead, with the packages of requirements.txt and --pip"
+        return [f"{self.interpreter}: {what}"] if self.interpreter else []
 
 
 def needs_image(
@@ -184,14 +176,6 @@ def _script_of(words: Sequence[str]) -> str:
         elif not word.startswith(("-", "+")):
             return word
     return ""
-
-
-def _has_windows_line_ends(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return b"\r\n" in file.read(_READ)
-    except OSError:
-        return False
 
 
 def _unquoted(text: str) -> list[str]:

@@ -25,7 +25,7 @@ _SAVES: Final = re.compile(
 _MAKES: Final = re.compile(r"\b(?:makedirs?|mkdir)\b")
 _IN_HOME: Final = re.compile(r"""['"](~/[\w.-]+)(?=[/'"])""")
 _IMPORT: Final = re.compile(
-    r"import\s+(?P<names>[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)|from\s+(?P<of>\w[\w.]*)\s+import"
+    r"(?:from\s+(?P<of>\w[\w.]*)\s+)?import\b[\s(]*(?P<names>(?:[\w.*]+(?:\s+as\s+\w+)?(?:\s*,\s*)?)*)"
 )
 _ADDED_PATH: Final = re.compile(r"""\bsys\.path\.(?:append|insert)\(.*['"]([\w./-]+)['"]""")
 _OF_PYTHON_2: Final = frozenset({"xrange", "raw_input", "unicode", "unichr", "execfile", "long", "reduce", "file"})
@@ -41,6 +41,7 @@ _ELSEWHERE: Final = sys.stdlib_module_names | PROJECTS.keys() | IN_THE_IMAGE
 _DATA_OF: Final = {
     "art": "~/.art",
     "dgl": "~/.dgl",
+    "sklearn": "~/scikit_learn_data",
     **dict.fromkeys(("gluoncv", "gluonnlp", "gluonts"), "~/.mxnet"),
     **dict.fromkeys(("d2l", "d2lzh", "gluonbook"), "../data"),
 }
@@ -77,20 +78,20 @@ class _Module(NamedTuple):
 
 
 class ScriptText:
-    """Script and the modules of its folder that it imports, each parsed once; modules lie in `starts`.
+    """Script and the modules of its folder that it imports, also in functions; modules lie in `starts`.
 
     Without a script that Python runs there is no text, and nothing is found in it.
     """
 
     def __init__(self, folder: Path, script: Path | None, starts: Sequence[Path]) -> None:
-        self._folder, self._starts = folder, starts
-        self._modules = [] if script is None else list(_modules(script, starts))
+        self._folder, self._script, self._starts = folder, script, starts
+        self._modules = [] if script is None else list(_modules(script, starts, in_functions=True))
         self._added = {path for module in self._modules for path in _added_paths(module)}
 
     @cached_property
     def certain_failure(self) -> Failure | None:
         """A line that fails whenever the script runs: at the top of a file, not within `try`, `if` or a function."""
-        for module in self._modules:
+        for module in _modules(self._script, self._starts) if self._script is not None else ():
             if (found := self._failure(module)) is not None:
                 removal, why, line = found
                 text = module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
@@ -182,7 +183,7 @@ class ScriptText:
     def _imports_relatively(self, module: _Module) -> bool:
         """Whether a module imports one beside it by its name alone, which no folder on Python 3's path has."""
         here, elsewhere = [module.path.parent], {*self._starts, *self._added}
-        names = {name for name, level, _ in _imported(module) if not level}
+        names = {name for name, level, _ in _imported(module, in_functions=True) if not level}
         return not {module.path.parent, "__future__.absolute_import"} & {*elsewhere, *names} and any(
             name.partition(".")[0] not in _ELSEWHERE and _own(name, here) and not _own(name, elsewhere)
             for name in names
@@ -253,7 +254,7 @@ def _texts(folder: Path) -> Iterator[Path]:
         yield from (Path(at, name) for name in files if name.endswith(_TEXTS))
 
 
-def _modules(script: Path, starts: Sequence[Path]) -> Iterator[_Module]:
+def _modules(script: Path, starts: Sequence[Path], *, in_functions: bool = False) -> Iterator[_Module]:
     """Yield the script and the modules of its folder that it imports, each once."""
     left, seen, added = [script], {script}, list[Path]()
     while left and len(seen) <= _MOST_FILES:
@@ -262,7 +263,7 @@ def _modules(script: Path, starts: Sequence[Path]) -> Iterator[_Module]:
             continue
         yield module
         added += _added_paths(module)
-        for name, level, _ in _imported(module):
+        for name, level, _ in _imported(module, in_functions=in_functions):
             for path in _own(
                 name, [module.path.parents[level - 1]] if level else [*starts, module.path.parent, *added]
             ):
@@ -302,8 +303,9 @@ def _imported(module: _Module, *, in_functions: bool = False) -> Iterator[tuple[
     if module.tree is None:
         for number, line in enumerate(module.lines, 1):
             if match := _IMPORT.match(line):
-                names = match["names"].split(",") if match["names"] else [match["of"]]
-                yield from ((name.split()[0], 0, number) for name in names if name.strip())
+                prefix, names = f"{match['of']}." if match["of"] else "", match["names"].split(",")
+                dotted = ((prefix + name.strip().partition(" ")[0]).strip(".") for name in names)
+                yield from ((name, 0, number) for name in dotted if name)
         return
     for node in _certain(module.tree.body, in_functions=in_functions):
         if isinstance(node, ast.Import):

@@ -26,8 +26,14 @@ from mxnet_operator.local.images.uv_process import (
     uv_program,
 )
 
-PYTHON_VARIABLES: Final = {"PYTHONIOENCODING": "utf-8:surrogateescape", "MPLBACKEND": "Agg"}
-"""Variables of every image: else Python 2 prints ASCII only into a log, and Matplotlib before 3.0 needs a screen."""
+PYTHON_VARIABLES: Final = {
+    "PYTHONIOENCODING": "utf-8:surrogateescape",
+    "MPLBACKEND": "Agg",
+    "SDL_VIDEODRIVER": "dummy",
+}
+"""Variables of every image: else Python 2 prints ASCII only into a log, and Matplotlib before 3.0 and pygame need a
+screen.
+"""
 
 
 async def find_interpreter(version: str, cwd: Path) -> Path:

@@ -28,8 +28,8 @@ _PROJECTS: Final = {
 """Projects whose modules are listed in their place; no project that works has these names."""
 _MODULE: Final = re.compile(rf"^({'|'.join(_PROJECTS)})\b(?![-.])(?:\s*==\s*0\.0\b[\w.]*)?", re.IGNORECASE)
 """Such a module at the head of a line, with the version of a project that stands in for the real one."""
-_OF_CONDA: Final = re.compile(r"\s*@ file:\S+")
-"""Folder of another machine, which `pip freeze` writes of each package that conda installed."""
+_OF_ITS_MACHINE: Final = re.compile(r"\s*@ file:\S+|^\s*pkg[-_]resources\s*==\s*0\.0\.0\s*$")
+"""What `pip freeze` writes and no index has: folders of conda's packages, and a part of Debian's setuptools."""
 _BUILT_IN: Final = sys.stdlib_module_names - frozenset(
     ("argparse", "configparser", "contextvars", "dataclasses", "enum", "ipaddress", "pathlib", "statistics", "typing")
 )
@@ -56,7 +56,7 @@ class Requirements:
         found = []
         mxnet = None
         for text in texts:
-            line = _OF_CONDA.sub("", re.sub(r"(^|\s)#.*$", "", text)).strip()
+            line = _OF_ITS_MACHINE.sub("", re.sub(r"(^|\s)#.*$", "", text)).strip()
             if line and line not in _BUILT_IN:
                 _check(line, source)
                 line = _MODULE.sub(lambda named: _PROJECTS[named[1].lower()], line)
@@ -69,8 +69,8 @@ class Requirements:
         return Requirements(self.lines + other.lines, self.mxnet or other.mxnet)
 
 
-def read_plain(path: Path) -> Requirements | None:
-    """Read a requirements.txt that is no lock; None where there is none, or it is a lock.
+def read_plain(path: Path, source: str = "") -> Requirements | None:
+    """Read a requirements.txt that is no lock; None where there is none, or it is a lock. `source` names it.
 
     Raises:
         ImageError: it can't be read, or has a line that can't be added to an image.
@@ -79,7 +79,7 @@ def read_plain(path: Path) -> Requirements | None:
         text = read_requirements(path)
     except FileNotFoundError:
         return None
-    return None if is_lock(text) else Requirements.parse(text.replace("\\\n", " ").splitlines(), str(path))
+    return None if is_lock(text) else Requirements.parse(text.replace("\\\n", " ").splitlines(), source or str(path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -461,7 +461,7 @@ def _own_requirements(image: Image) -> Requirements:
     """Return what an image adds to the packages of its base."""
     if image.folder is None:
         return Requirements()
-    own = None if image.base is None else read_plain(image.folder / _LOCK_NAME)
+    own = None if image.base is None else read_plain(image.folder / _LOCK_NAME, _LOCK_NAME)
     return (own or Requirements()) + Requirements.parse(image.packages, "--pip")
 
 

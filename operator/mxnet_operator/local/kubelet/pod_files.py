@@ -40,9 +40,8 @@ class ContainerPaths(msgspec.Struct, frozen=True):
         """List the files that the run wrote into its working directory, relative to it, without Python's caches."""
         work, found = Path(self.working_directory), []
         for folder, folders, files in os.walk(work):
-            folders[:] = [each for each in folders if each != "__pycache__"]
             links = [each for each in folders if Path(folder, each).is_symlink()]
-            for path in (Path(folder, each) for each in (*files, *links)):
+            for path in (Path(folder, each) for each in (*files, *links) if not each.endswith(".pyc")):
                 status = path.lstat()
                 # Copying can set the time of modification, not that of the change.
                 if status.st_ctime_ns > self.written_at and (stat.S_ISREG(status.st_mode) or path.is_symlink()):
