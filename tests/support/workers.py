@@ -43,13 +43,13 @@ NEED_PROGRAMS = ("tests/argo", "tests/cluster/", "tests/node")
 WITH_CONTROL_PLANES = 2
 """Workers that start one, as long as there is something else for the others."""
 _WHERE_NOTHING_RAN = {
-    "tests/node": 950.0,
+    "tests/node": 700.0,
     "tests/airflow": 900.0,
     "tests/argo": 850.0,
     "tests/airflow/test_airflow_older_releases.py": 400.0,
-    "tests/node/test_three_nodes.py": 350.0,
+    "tests/node/test_node_images.py": 440.0,
+    "tests/node/test_three_nodes.py": 400.0,
     AIRFLOW_COMMANDS: 300.0,
-    "tests/node/test_node_images.py": 200.0,
     "tests/cluster/test_cluster_rbac.py": 120.0,
     "tests/cluster/test_cluster_crashes.py": 60.0,
     "tests/local/test_failure_matrix.py": 80.0,
