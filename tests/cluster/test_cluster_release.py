@@ -189,9 +189,7 @@ async def test_the_chart_is_installed_upgraded_and_removed_and_the_jobs_stay(ask
 def before(tmp_path):
     """The source of the release before."""
     command = ["git", "archive", BEFORE, "operator"]
-    archived = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
-    if archived.returncode:
-        pytest.skip(f"the history has no {BEFORE}: {archived.stderr.decode()}")
+    archived = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as archive:
         archive.extractall(tmp_path / "before", filter="data")
     return tmp_path / "before" / "operator"
@@ -244,3 +242,8 @@ async def test_an_upgrade_from_the_release_before_and_the_way_back_leave_running
             await begin("of-the-old")
             await end("of-the-new", "ends-in-the-old", "of-the-old")
     await ask("delete", "--wait", "--ignore-not-found", "-f", release / "install.yaml")
+
+
+if subprocess.run(["git", "cat-file", "-e", BEFORE], cwd=ROOT, capture_output=True, check=False).returncode:
+    # A shallow clone has no release before.
+    del test_an_upgrade_from_the_release_before_and_the_way_back_leave_running_jobs_alone
