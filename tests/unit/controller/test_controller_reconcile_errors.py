@@ -185,7 +185,8 @@ async def test_a_clock_that_is_set_back_keeps_no_workflow_and_no_poller_from_bei
             return await get(path, *args, **kwargs)
 
         async def counted_as(path, shape, params=None):
-            looked.append("pollers" if "status.phase" not in str(params) and "workflow=nightly" in str(params) else path)
+            of_pollers = "workflow=nightly" in str(params) and "status.phase" not in str(params)
+            looked.append("pollers" if of_pollers else path)
             return await get_as(path, shape, params)
 
         monkeypatch.setattr(w.client, "get", counted)
