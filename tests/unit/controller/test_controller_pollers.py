@@ -200,6 +200,16 @@ async def test_progress_goes_to_the_live_poller_of_a_job_once_for_each_epoch(loo
     assert len(server.written) == 3, "another job of the name"
 
 
+async def test_a_poller_that_is_gone_may_have_succeeded_so_a_missing_right_is_told_of_dead_ones_only(looker):
+    server = looker.server
+    server.answers[RESULT] = ApiError(403, "Forbidden", "no")
+    server.pods = [dead(phase="Running")]
+    await looker.look()
+    server.pods = []
+    await looker.look(after=CHECK_INTERVAL)
+    assert (server.asked.count(RESULT), server.told) == (1, [])
+
+
 @pytest.mark.parametrize("answer", [ApiError(403, "Forbidden", "no"), ApiError(404, "NotFound", "no")])
 async def test_progress_that_can_not_be_written_costs_nothing_else(looker, answer):
     async def refuse(path, body):

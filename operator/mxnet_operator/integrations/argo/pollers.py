@@ -115,9 +115,10 @@ class Pollers:
             if is_terminal(job.status) and await self._workflows.is_over(job.metadata.namespace, name):
                 return None
             found = {pod.node: pod for pod in await self._pods(key)}
-            for node, pod in (last.pods | found).items():
-                if node not in found or pod.status.phase == "Failed":
-                    await self._complete(job.metadata, pod)
+            dead = (pod for pod in found.values() if pod.status.phase == "Failed")
+            gone = (pod for node, pod in last.pods.items() if node not in found)
+            for pod in (*dead, *gone):
+                await self._complete(job.metadata, pod)
             pods = found
         except WriteFencedError:
             raise
@@ -173,7 +174,7 @@ class Pollers:
         except ApiError as error:
             if error.code == 404:
                 return  # Argo deletes the results of a workflow that is over.
-            if error.code == 403:
+            if error.code == 403 and pod.status.phase == "Failed":  # One that is gone may have succeeded.
                 await self._record(job, _forbidden(job, pod, error))
             raise
         await self._record(job, _completed(pod))
