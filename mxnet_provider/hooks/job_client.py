@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, Self
 
 import aiohttp
+from airflow.providers.common.compat.sdk import AirflowException
 from kubernetes import client
 from requests.utils import should_bypass_proxies
 
@@ -16,6 +17,8 @@ from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 
 REPLY_SECONDS: Final = 30.0
+_CONFIGURATION: Final = "_loaded_configuration"
+"""Attribute of a hook: a worker asks by many clients of one hook, and a login program is run once for all of them."""
 
 
 class AsyncJobClient(JobClient):
@@ -59,9 +62,12 @@ class AsyncJobClient(JobClient):
         await self._held.aclose()
 
     async def _credentials(self, *, anew: bool) -> Credentials:
+        kept = vars(self._hook)
         if anew:
-            vars(self._hook).pop("conn_extras", None)
-        found = await self._configuration()
+            kept.pop("conn_extras", None)
+            kept.pop(_CONFIGURATION, None)
+        if (found := kept.get(_CONFIGURATION)) is None:
+            found = kept[_CONFIGURATION] = await self._configuration()
         # The proxy of the Kubernetes client's configuration, by the rule of its own requests.
         is_direct = not found.proxy or should_bypass_proxies(found.host, found.no_proxy or "")
         proxy = None if is_direct else found.proxy
@@ -73,13 +79,16 @@ class AsyncJobClient(JobClient):
         """Return the cluster's address and credentials."""
         hook, extra = self._hook, await self._connection_extra()
         own = {"kube_config": getattr(hook, "config_dict", None), "disable_verify_ssl": hook.disable_verify_ssl}
-        return await asyncio.to_thread(
-            kube_configuration.load,
-            extra | {name: value for name, value in own.items() if value},
-            in_cluster=hook.in_cluster,
-            config_file=hook.config_file,
-            cluster_context=hook.cluster_context,
-        )
+        try:
+            return await asyncio.to_thread(
+                kube_configuration.load,
+                extra | {name: value for name, value in own.items() if value},
+                in_cluster=hook.in_cluster,
+                config_file=hook.config_file,
+                cluster_context=hook.cluster_context,
+            )
+        except AirflowException as e:
+            raise AirflowException(f"Connection {hook.conn_id}: {e}") from e
 
     async def _connection_extra(self) -> dict[str, Any]:
         return await asyncio.to_thread(lambda: dict(self._hook.conn_extras))

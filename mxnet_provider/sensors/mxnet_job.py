@@ -116,15 +116,15 @@ class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
                 return super().execute(context)
             except AirflowSensorTimeout as e:  # of itself, Airflow asks for soft_fail alone
                 self._fail(e)
-        trigger = self._trigger(tolerance)
-        if not self.deferrable:
-            self._conclude(self._wait(trigger))
-            return None
         decision = self._read()
         if decision is not None and decision.status == "error":
             self.log.warning("The API server doesn't answer; waiting for it: %s", decision.message)
         elif decision is not None and not (self.silent_fail and decision.status in _SILENT):
             self._conclude(decision)
+            return None
+        trigger = self._trigger(tolerance)
+        if not self.deferrable:
+            self._conclude(self._wait(trigger))
             return None
         # Airflow 2.11 takes nothing else than a timedelta, though it makes a number of the sensor's own.
         return self.defer(

@@ -120,7 +120,7 @@ def test_where_there_is_nobody_to_ask_airflow_is_believed(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("hook", [MXNetJobHook, MXNetJobAsyncHook])
-def test_a_connection_is_looked_up_anew_once_its_credentials_are_rejected(
+def test_a_connection_is_loaded_once_and_anew_once_its_credentials_are_rejected(
     monkeypatch: pytest.MonkeyPatch, hook: type[Any]
 ) -> None:
     stored, read = iter("ab"), []
@@ -133,9 +133,9 @@ def test_a_connection_is_looked_up_anew_once_its_credentials_are_rejected(
     monkeypatch.setattr(hook, "get_connection", lambda *_: SimpleNamespace(extra_dejson={"namespace": next(stored)}))
     made = hook(kubernetes_conn_id=NAMED)
     client = made if isinstance(made, MXNetJobAsyncHook) else made.job_client()
-    for anew in (False, False, True):
+    for anew in (False, False, True, False):
         asyncio.run(client._credentials(anew=anew))
-    assert [each["namespace"] for each in read] == ["a", "a", "b"]
+    assert [each["namespace"] for each in read] == ["a", "b"], "a login program runs once"
 
 
 class Hook(contextlib.AbstractAsyncContextManager[str]):

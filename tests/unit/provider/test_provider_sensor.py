@@ -107,6 +107,14 @@ def test_what_comes_of_a_look_is_the_options_to_say_and_not_who_looks(
     assert look(monkeypatch, LOOKS[seen], deferrable=deferrable, **options) == expected
 
 
+def test_a_sensor_without_time_looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    succeeded = {"metadata": LOOKS["failed"]["metadata"], "status": {"state": "Succeeded"}}
+    monkeypatch.setattr(MXNetJobHook, "get_job", lambda *_: succeeded)
+    monkeypatch.setattr(MXNetJobSensor, "_wait", lambda *_: pytest.fail("it has no time to wait"))
+    sensor = MXNetJobSensor(task_id="s", job_name="j", namespace="default", timeout=0)
+    assert sensor.execute.__wrapped__(sensor, {}) is None
+
+
 def test_a_deferred_sensor_with_silent_fail_bears_an_outage_until_its_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MXNetJobSensor, "_read", lambda _: None)
     for silent, tolerance in ((False, 600.0), (True, 5000.0)):  # by a cluster policy, as a timedelta
