@@ -38,6 +38,14 @@ def causes(answer):
                 "must be greater than or equal to 0"
             ],
         ),
+        (
+            one(resources={"requests": {"nvidia.com/gpu": 1}, "limits": {"nvidia.com/gpu": 2}}),
+            ['spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2'],
+        ),
+        (
+            one(resources={"requests": {"nvidia.com/gpu": 1}}),
+            ["spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"],
+        ),
     ],
 )
 async def test_a_pod_that_could_never_run_is_refused(api, namespace, spec, expected):
@@ -63,10 +71,12 @@ async def test_a_pod_of_wrong_types_is_a_bad_request(api, namespace, spec):
 
 
 async def test_what_kubernetes_fills_in_is_filled_in(api, namespace):
-    spec = {"volumes": [{"name": "v"}], "hostNetwork": True} | one(ports=[{"containerPort": 8080}])
+    amounts = {"limits": {"cpu": 1}, "requests": {"cpu": "1"}}
+    spec = {"volumes": [{"name": "v"}], "hostNetwork": True} | one(ports=[{"containerPort": 8080}], resources=amounts)
     created = (await api.post(PODS.format(namespace), pod("a", **spec))).ok()["spec"]
     assert created["volumes"][0] == {"name": "v", "emptyDir": {}}
     assert created["containers"][0]["ports"] == [{"containerPort": 8080, "hostPort": 8080, "protocol": "TCP"}]
+    assert created["containers"][0]["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
 
 
 async def test_an_empty_text_is_no_value_where_there_is_a_default(api, namespace):

@@ -86,8 +86,8 @@ async def test_typed_pods_go_through_unharmed(connection, running):
     manifest["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1, "memory": "1Gi"}}
     made = await asyncio.to_thread(core.create_namespaced_pod, "default", manifest)
     assert made.spec.containers[0].resources.requests == {"nvidia.com/gpu": "1", "memory": "1Gi"}
-    patch = {"metadata": {"labels": {"a": "b"}}}
-    await asyncio.to_thread(core.patch_namespaced_pod, "p", "default", patch)
+    made.metadata.labels = {"a": "b"}
+    await asyncio.to_thread(core.replace_namespaced_pod, "p", "default", made)
     listed = await asyncio.to_thread(core.list_pod_for_all_namespaces, label_selector="a=b")
     assert [item.metadata.name for item in listed.items] == ["p"]
     response = await asyncio.to_thread(core.read_namespaced_pod_log, "p", "default", _preload_content=False)

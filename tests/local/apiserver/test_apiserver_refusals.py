@@ -6,7 +6,7 @@ import ssl
 
 import aiohttp
 import pytest
-from apiserver_objects import CONFIG_MAPS, JOBS, SERVICES, config_map, mxjob
+from apiserver_objects import CONFIG_MAPS, JOBS, PODS, SERVICES, config_map, mxjob
 
 PATH = JOBS.format("default")
 
@@ -39,6 +39,12 @@ async def test_health_needs_no_token(running):
 
 async def test_who_pretends_to_be_another_is_refused(api):
     assert (await api.ask("GET", PATH, headers={"Impersonate-User": "bob"})).code == 403
+
+
+async def test_a_quantity_that_no_machine_has_is_refused(api):
+    spec = {"containers": [{"name": "a", "image": "a", "resources": {"limits": {"memory": "1e99"}}}]}
+    refused = await api.post(PODS.format("default"), {"metadata": {"name": "a"}, "spec": spec})
+    assert (refused.code, refused.body["details"]["causes"][0]["field"]) == (422, "spec.containers[0].resources")
 
 
 async def test_an_object_may_be_nested_only_so_deep(api):

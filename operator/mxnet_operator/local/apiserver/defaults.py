@@ -67,6 +67,10 @@ def _pod(pod: Object) -> None:
         fill(container, "terminationMessagePolicy", "File")
         fill(container, "imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
         resources = container.setdefault("resources", {})
+        for kind in ("limits", "requests"):
+            for name, amount in (resources.get(kind) or {}).items():
+                if isinstance(amount, int | float):  # A cluster stores text; clients write back what they have read.
+                    resources[kind][name] = str(amount)
         if limits := resources.get("limits"):
             resources["requests"] = limits | (resources.get("requests") or {})
         for port in container.get("ports") or ():

@@ -9,7 +9,7 @@ from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.metadata_rules import SUBDOMAIN, SUBDOMAIN_RULE, annotation_errors, key_errors, label_errors
 from mxnet_operator.api.pod_template import builtin_schema, complete_schema
-from mxnet_operator.api.quantities import container_requests
+from mxnet_operator.api.quantities import container_requests, quantity
 from mxnet_operator.api.structural import (
     FieldError,
     Schema,
@@ -233,10 +233,22 @@ def _pod_errors(pod: Object) -> Iterator[FieldError]:
 
 
 def _amount_errors(path: str, container: Object) -> Iterator[FieldError]:
-    for name, amount in container_requests(container).items():
+    try:
+        asked = container_requests(container)
+    except ValueError as error:  # Its schema takes numbers that no machine has.
+        yield invalid(f"{path}.resources", container["resources"], str(error))
+        return
+    for name, amount in asked.items():
         if amount < 0:
             where = f"{path}.resources.requests[{name}]"
             yield invalid(where, container["resources"]["requests"][name], "must be greater than or equal to 0")
+    limits, requests = (container["resources"].get(kind) or {} for kind in ("limits", "requests"))
+    for name in (each for each in requests if "/" in each):  # such as GPUs, which nobody shares
+        if name not in limits:
+            yield required(f"{path}.resources.limits", "Limit must be set for non overcommitable resources")
+        elif asked[name] != quantity(limits[name]):
+            why = f"must be equal to {name} limit of {limits[name]}"
+            yield invalid(f"{path}.resources.requests", requests[name], why)
 
 
 def _service_errors(service: Object) -> Iterator[FieldError]:
