@@ -23,9 +23,15 @@ from mxnet_operator.api.types import MXJob
 HOOK: Final = Path(__file__).parent / "hook"
 """Folder that belongs first in PYTHONPATH."""
 
-DATA: Final = {
-    file.name: file.read_text(encoding="utf-8") for file in sorted(HOOK.iterdir()) if file.suffix in (".py", ".sh")
-}
+_FILES: Final = (
+    "run.sh",
+    "sitecustomize.py",
+    "mxjob_place.py",
+    "mxjob_resume.py",
+    "mxjob_stall.py",
+    "mxjob_divergence.py",
+)
+DATA: Final = {name: (HOOK / name).read_text(encoding="utf-8") for name in _FILES}
 CONFIG_MAP: Final = f"mxjob-failfast-{hashlib.sha256(''.join(DATA.values()).encode()).hexdigest()[:10]}"
 """Name of the ConfigMap, by its content, so that two releases never share one; one in each namespace that has jobs."""
 MOUNT_PATH: Final = "/var/run/mxjob/failfast"
