@@ -1,5 +1,6 @@
 """Manifests from files or stdin: YAML documents, with the line of each field."""
 
+import functools
 import re
 import shlex
 import sys
@@ -43,9 +44,13 @@ class Document:
     def line(self, path: str = "") -> int:
         """Return the line (from 1) of the field at `path`, or of its nearest ancestor that exists."""
         steps = tuple(key or index for index, key in _STEP.findall(path))
-        lines = {each.path: each.line for each in entries(self.node)}
+        lines = self._lines
         nearest = (lines[steps[:end]] for end in range(len(steps), 0, -1) if steps[:end] in lines)
         return next(nearest, self.node.start_mark.line) + 1
+
+    @functools.cached_property
+    def _lines(self) -> dict[tuple[str, ...], int]:
+        return {each.path: each.line for each in entries(self.node)}
 
 
 class Entry(NamedTuple):

@@ -108,7 +108,7 @@ class Dashboard:
         app.router.add_get(_JOB, self._job)
         app.router.add_get(f"{_JOB}/changes", self._job_changes)
         app.router.add_get(f"{_JOB}/logs/{{replica}}", self._download)
-        app.router.add_static("/static", Path(__file__).parent / "static")
+        app.router.add_static("/static", Path(__file__).parent / "static", follow_symlinks=True)
         if self._local is not None:
             app.router.add_post(f"{_JOB}/stop", self._stop_job)
             app.router.add_post(f"{_JOB}/rerun", self._rerun)
