@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 async def job_events(client: "Client", job: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the events of the job and of its pods, deleted ones included, oldest first.
+    """Return the events of the job, of its pods and of its pod group, deleted ones included, oldest first.
 
     An earlier job of the same name may have had pods of the same names: events before this job's creation are left out.
     """
     metadata = job["metadata"]
     path = EVENTS.path(metadata["namespace"])
     try:
-        of_job = await client.list(path, {"fieldSelector": f"involvedObject.uid={metadata['uid']}"})
+        of_name = await client.list(path, {"fieldSelector": f"involvedObject.name={metadata['name']}"})
         of_pods = await client.list(path, {"fieldSelector": "involvedObject.kind=Pod"})
     except ApiError as error:
         if error.code != 403:
@@ -27,10 +27,14 @@ async def job_events(client: "Client", job: dict[str, Any]) -> list[dict[str, An
         return []  # permission to read jobs does not imply permission to read events
     own = {pod_name(metadata["name"], replica) for replica in replicas(job)}
     made = datetime.fromisoformat(metadata["creationTimestamp"])
-    events = of_job["items"] + [
-        event for event in of_pods["items"] if event["involvedObject"].get("name") in own and event_time(event) >= made
-    ]
+    found = of_name["items"] + [each for each in of_pods["items"] if each["involvedObject"].get("name") in own]
+    events = (each for each in found if event_time(each) >= made and not _of_another_job(each, job))
     return sorted(events, key=event_time)
+
+
+def _of_another_job(event: dict[str, Any], job: dict[str, Any]) -> bool:
+    about = event["involvedObject"]
+    return about.get("kind") == job["kind"] and about.get("uid") != job["metadata"]["uid"]
 
 
 def event_time(event: dict[str, Any]) -> datetime:
