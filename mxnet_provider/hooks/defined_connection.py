@@ -32,14 +32,14 @@ class DefinedConnectionHook(KubernetesHook):
         try:
             found = super().get_connection(conn_id)
         except AirflowNotFoundException:
-            _require_undefined(conn_id)
+            require_undefined(conn_id)
             raise
         if not found.extra:
-            _require_undefined(conn_id)
+            require_undefined(conn_id)
         return found
 
 
-def _require_undefined(conn_id: str) -> None:
+def require_undefined(conn_id: str) -> None:
     """Raise AirflowUnreachableError unless Airflow stores no such connection, or an empty one."""
     if airflow_versions.IS_AIRFLOW_2:
         _require_undefined_in_backends(conn_id)

@@ -8,9 +8,12 @@ from typing import Any, Final
 
 import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from asgiref.sync import sync_to_async
 
-from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
+from mxnet_operator.kube.credentials import Credentials
+from mxnet_provider.exceptions import AirflowUnreachableError
+from mxnet_provider.hooks.defined_connection import DefinedConnectionHook, require_undefined
 from mxnet_provider.hooks.job_client import REPLY_SECONDS, AsyncJobClient
 
 _CONNECTIONS: Final = 100
@@ -64,6 +67,30 @@ class MXNetJobAsyncHook(AsyncJobClient, DefinedConnectionHook, AsyncKubernetesHo
                 del _shared[loop]
                 await shared.connector.close()
 
+    async def _credentials(self, *, anew: bool) -> Credentials:
+        if anew:
+            self._extras = None
+        return await super()._credentials(anew=anew)
+
     async def _connection_extra(self) -> dict[str, Any]:
-        extra: dict[str, Any] = await sync_to_async(lambda: self.conn_extras)()  # Airflow's own way: answers need it
+        # In a task of its own: asgiref drops the message of a cancellation, by which Airflow 3.3 knows a user's.
+        return await asyncio.shield(asyncio.create_task(self._read_extra()))
+
+    async def _read_extra(self) -> dict[str, Any]:
+        """Read it by Airflow's own hook, whose questions don't wait for other triggers' where Airflow is asynchronous.
+
+        Raises:
+            AirflowUnreachableError: Airflow could not be asked for it.
+        """
+        is_known = self._extras is not None
+        try:
+            extra: dict[str, Any] = await self.get_conn_extras()
+            if not (is_known or extra) and self.conn_id:
+                await sync_to_async(require_undefined)(self.conn_id)
+        except AirflowNotFoundException:
+            await sync_to_async(require_undefined)(str(self.conn_id))
+            raise
+        except AirflowUnreachableError:
+            self._extras = None
+            raise
         return extra

@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import logging
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.cncf.kubernetes.hooks import kubernetes
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, ErrorResponse
+from asgiref.sync import sync_to_async
 from kubernetes.client import Configuration
 
 from mxnet_provider.exceptions import AirflowUnreachableError
@@ -130,12 +133,46 @@ def test_a_connection_is_loaded_once_and_anew_once_its_credentials_are_rejected(
         return Configuration(host="http://127.0.0.1")
 
     monkeypatch.setattr(kube_configuration, "load", load)
-    monkeypatch.setattr(hook, "get_connection", lambda *_: SimpleNamespace(extra_dejson={"namespace": next(stored)}))
+
+    def connection(*_: Any) -> Any:
+        return SimpleNamespace(extra_dejson={"namespace": next(stored)})
+
+    async def aconnection(*_: Any) -> Any:
+        return connection()
+
+    monkeypatch.setattr(hook, "get_connection", connection)
+    monkeypatch.setattr(kubernetes, "get_async_connection", aconnection)
     made = hook(kubernetes_conn_id=NAMED)
     client = made if isinstance(made, MXNetJobAsyncHook) else made.job_client()
     for anew in (False, False, True, False):
         asyncio.run(client._credentials(anew=anew))
     assert [each["namespace"] for each in read] == ["a", "b"], "a login program runs once"
+
+
+def test_a_cancellation_meanwhile_keeps_the_word_by_which_airflow_knows_a_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def ask() -> dict[str, Any]:
+        asked.set()
+        answered.wait(10)
+        return {}
+
+    async def cancelled() -> Any:
+        hook = MXNetJobAsyncHook()
+        monkeypatch.setattr(hook, "get_conn_extras", sync_to_async(ask))
+        reading = asyncio.create_task(hook._connection_extra())
+        await asyncio.to_thread(asked.wait)
+        reading.cancel("user-action")
+        try:
+            await reading
+        except asyncio.CancelledError as e:
+            return e.args
+        finally:
+            answered.set()
+
+    assert asyncio.run(cancelled()) == ("user-action",)
 
 
 class Hook(contextlib.AbstractAsyncContextManager[str]):
