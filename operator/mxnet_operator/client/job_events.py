@@ -34,7 +34,7 @@ async def job_events(client: "Client", job: dict[str, Any]) -> list[dict[str, An
 
 def _of_another_job(event: dict[str, Any], job: dict[str, Any]) -> bool:
     about = event["involvedObject"]
-    return about.get("kind") == job["kind"] and about.get("uid") != job["metadata"]["uid"]
+    return bool(about.get("kind") == job["kind"] and about.get("uid") != job["metadata"]["uid"])
 
 
 def event_time(event: dict[str, Any]) -> datetime:
