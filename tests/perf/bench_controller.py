@@ -235,13 +235,13 @@ async def measure(name, server, api, jobs, alone):
 
 
 async def at_rest(server):
-    """Wait, two minutes at most, until few requests come: kube-scheduler, which sends 50 a second, is long behind."""
+    """Wait, ten minutes at most, until few requests come: kube-scheduler binds 50 pods a second, and is long behind."""
 
     def logged():
         return sum(file.stat().st_size for file in server.folder.glob("audit*.log"))
 
     size = logged()
-    for _ in range(60):
+    for _ in range(300):
         await asyncio.sleep(2)
         size, before = logged(), size
         if size - before < 20_000:  # some 20 requests
