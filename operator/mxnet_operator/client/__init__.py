@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from mxnet_operator.client.job_status import JobStatus
     from mxnet_operator.client.sync_client import MXJobClient
 
-_MODULES = ("sync_client", "async_client", "job_status", "errors")
+_MODULES = ("errors", "job_status", "async_client", "sync_client")
+"""Modules of this package's names, those that import little first."""
 
 
 def __getattr__(name: str) -> Any:
