@@ -21,7 +21,7 @@ from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import compare_workers, epochs_wanted
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
+from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.readers.training_log import TrainingLog
 
@@ -153,12 +153,7 @@ class JobFeed:
         retries, was_over = Retries(self._outage), False
         await self._pods_listed.wait()
         while True:
-            try:
-                found = await job_events(self._client, self.job)
-            except (ApiError, ApiUnavailable) as error:
-                await retries.pause_or_raise(error)
-                continue
-            retries.answered()
+            found = await retries.until_answered(lambda: job_events(self._client, self.job))
             before, self.events = (self.events, self.written), found
             await self._read_files()
             if not self.is_complete or before != (self.events, self.written):
