@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, Self
 
 import aiohttp
+from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
 from airflow.providers.common.compat.sdk import AirflowException
 from kubernetes import client
 from requests.utils import should_bypass_proxies
@@ -14,7 +15,6 @@ from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import Credentials, from_configuration
 from mxnet_provider.hooks import kube_configuration
-from mxnet_provider.hooks.defined_connection import DefinedConnectionHook
 
 REPLY_SECONDS: Final = 30.0
 _CONFIGURATION: Final = "_loaded_configuration"
@@ -32,7 +32,7 @@ class AsyncJobClient(JobClient):
     connect_seconds: ClassVar[float] = 10.0
     """How long a request may wait for a connection."""
 
-    def __init__(self, hook: DefinedConnectionHook, say: Callable[[str], None]) -> None:
+    def __init__(self, hook: KubernetesHook, say: Callable[[str], None]) -> None:
         JobClient.__init__(self)
         self._hook = hook
         self._say = say

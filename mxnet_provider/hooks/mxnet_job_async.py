@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_provider.exceptions import AirflowUnreachableError
-from mxnet_provider.hooks.defined_connection import DefinedConnectionHook, require_undefined
+from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.hooks.job_client import REPLY_SECONDS, AsyncJobClient
 
 _CONNECTIONS: Final = 100
@@ -31,7 +31,7 @@ class _Shared:
 _shared: Final[dict[asyncio.AbstractEventLoop, _Shared]] = {}
 
 
-class MXNetJobAsyncHook(AsyncJobClient, DefinedConnectionHook, AsyncKubernetesHook):
+class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`, for use as an asynchronous context.
 
     The Airflow connection is looked up once on entering, and again only when the server answers 401.
