@@ -72,14 +72,20 @@ def completed(result):
     return result["metadata"]["labels"]["workflows.argoproj.io/report-outputs-completed"] == "true"
 
 
-@pytest.mark.exhaustive
-async def test_our_controller_completes_a_killed_pollers_result_where_argos_does_not(argo):
-    """On Argo 4 that never does; here, on 3.7, it stands still, and then goes on with what ours has made of it."""
+async def waited_for(argo):
+    """Return a workflow's name, its job, the first poller, the poller's result, and a query for what is the run's."""
     name = await argo.submit(one_training())
     job = await argo.job(name)
     first = await argo.poller(name)
     of_run = {"labelSelector": f"workflows.argoproj.io/workflow={name}"}
     (result,) = await argo.until("workflowtaskresults", len, **of_run)
+    return name, job, first, result, of_run
+
+
+@pytest.mark.exhaustive
+async def test_our_controller_completes_a_killed_pollers_result_where_argos_does_not(argo):
+    """On Argo 4 that never does; here, on 3.7, it stands still, and then goes on with what ours has made of it."""
+    name, job, first, result, of_run = await waited_for(argo)
     with argo.stands_still():
         argo.kill(first)
         await argo.until("workflowtaskresults", lambda results: completed(results[result]), **of_run)
@@ -93,11 +99,7 @@ async def test_our_controller_completes_a_killed_pollers_result_where_argos_does
 async def test_our_controller_completes_the_result_of_a_poller_whose_pod_is_gone_with_its_node(argo):
     """Its executor says nothing more, and whoever gave up on the node has deleted the pod. Argo stands still: so do its
     own ways out, of which 3.7 sometimes takes none for 20 minutes."""
-    name = await argo.submit(one_training())
-    job = await argo.job(name)
-    first = await argo.poller(name)
-    of_run = {"labelSelector": f"workflows.argoproj.io/workflow={name}"}
-    (result,) = await argo.until("workflowtaskresults", len, **of_run)
+    name, job, first, result, of_run = await waited_for(argo)
     with argo.stands_still():
         (await argo.api.delete(argo.path("pods", first), gracePeriodSeconds=0)).ok()
         argo.kill(first)

@@ -190,12 +190,11 @@ def _completed(pod: _Pod) -> Event:
 
 
 def _forbidden(job: ObjectMeta, pod: _Pod, error: ApiError) -> Event:
-    node = (pod.metadata.annotations or {})[NODE_ANNOTATION]
     return Event(
         "Warning",
         "PollerForbidden",
         f"The pod {pod.metadata.name}, which waited for the job, has ended without a result, and Argo 4 starts no other"
         f" before its WorkflowTaskResult is marked complete: {error.message}. Apply"
         " operator/manifests/components/argo/rbac.yaml (docs/argo.md, a killed poller), or do it once by hand: kubectl"
-        f" label -n {job.namespace} workflowtaskresult {node} {REPORTED_LABEL}=true --overwrite",
+        f" label -n {job.namespace} workflowtaskresult {pod.node} {REPORTED_LABEL}=true --overwrite",
     )
