@@ -42,7 +42,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
 
 .PHONY: test
 test: $(VENV)/.installed ## Check the code and run the tests, but for the exhaustive ones; TIER=all runs everything, as CI does.
-	@make lint >.lint.log 2>&1 & lint=$$!; trap 'kill $$lint 2>/dev/null || true' EXIT; failed=0; \
+	@$(MAKE) lint >.lint.log 2>&1 & lint=$$!; trap 'kill $$lint 2>/dev/null || true' EXIT; failed=0; \
 	$(PYTEST) -n $(WORKERS) --tier=$(TIER) $(PYTEST_ARGS) || failed=$$?; \
 	wait $$lint || { cat .lint.log; failed=1; }; exit $$failed
 
