@@ -82,19 +82,10 @@ def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int =
 
 
 def is_disruption(pod: PodView | None) -> bool:
-    """Return whether a lost pod was disrupted; one evicted under node pressure has failed instead.
-
-    The end of a pod with a deletionTimestamp is a result of the deletion, not of the disruption.
-    """
-    if pod is None or pod.disruption in _DISRUPTIONS or _was_deleted_first(pod):
+    """Return whether a lost pod was disrupted; one evicted under node pressure has failed instead."""
+    if pod is None or pod.deleting or pod.disruption in _DISRUPTIONS:
         return True
     return pod.pod_reason != EVICTED and (not pod.disruption or pod.stopped_by_node or pod.end_is_unknown)
-
-
-def _was_deleted_first(pod: PodView) -> bool:
-    return pod.deleting and (
-        pod.deleted_at is None or pod.removal_requested_at is None or pod.deleted_at <= pod.removal_requested_at
-    )
 
 
 def counted_restart(job: MXJob, failures: int = 0) -> str:
