@@ -125,18 +125,6 @@ def test_a_leader_whose_pods_lag_behind_begins_no_attempt_beside_the_one_before(
     )
 
 
-def test_how_a_program_exits_that_was_deleted_by_hand_is_no_failure_of_it() -> None:
-    """It was counted, and with a permanent code it failed the job, where deletion and exit were heard of at once."""
-    _check(
-        Setup(replicas={"Worker": 2}, restart="ExitCode"),
-        ("look", "a"),
-        *_started("worker-1"),
-        ("delete pod", "worker-1"),
-        ("exit", "worker-1", 2),
-        state="Succeeded",
-    )
-
-
 def test_a_pod_that_its_node_evicts_while_it_is_deleted_by_hand_is_no_failure() -> None:
     """Seeds 3003880 and 3002081: the eviction counted, and under backoffLimit 0 the job failed."""
     _check(

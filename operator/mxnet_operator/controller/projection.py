@@ -154,7 +154,6 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         forced=meta.deletion_grace_period_seconds == 0,
         is_watched=has_watched_label(meta.labels),
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
-        deleted_at=_deleted_at(meta),
         removal_requested_at=_removal_requested_at(meta, disrupted),
         stop_requested=pod.spec.active_deadline_seconds == STOP,
         node_name=sys.intern(pod.spec.node_name),
@@ -207,14 +206,9 @@ def owner_uid(child: Child[Any]) -> str:
     return uid
 
 
-def _deleted_at(meta: _Meta) -> datetime | None:
-    """Return when the deletion was requested: its timestamp is the grace period later than the request."""
-    if meta.deletion_timestamp is None:
-        return None
-    return after(meta.deletion_timestamp, -(meta.deletion_grace_period_seconds or 0))
-
-
 def _removal_requested_at(meta: _Meta, disrupted: Condition | None) -> datetime | None:
     """Return when the pod was deleted or disrupted, whichever came first."""
-    asked = (_deleted_at(meta), disrupted.last_transition_time if disrupted is not None else None)
+    asked = [disrupted.last_transition_time] if disrupted is not None else []
+    if meta.deletion_timestamp is not None:  # The grace period later than the request.
+        asked.append(after(meta.deletion_timestamp, -(meta.deletion_grace_period_seconds or 0)))
     return min((time for time in asked if time is not None), default=None)

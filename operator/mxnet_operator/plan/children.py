@@ -52,11 +52,6 @@ class ChildRule(msgspec.Struct, frozen=True):
 Rules = tuple[ChildRule, ...]
 
 
-def wanted_services(job: MXJob) -> tuple[CreateService, ...]:
-    """Return the Services of a job with defaults."""
-    return tuple(_services(job))
-
-
 def missing_children(job: MXJob, observed: Observed, rules: Rules) -> tuple[CreateChild, ...]:
     """Return the creations of missing children; pods rely on them, so they come first."""
     missing = (creation for _, creation, found in _wanted(job, observed, rules) if found is None)
@@ -75,7 +70,8 @@ def outdated_children(job: MXJob, observed: Observed, rules: Rules) -> tuple[Del
     return tuple(
         rule.release(found.name, found.uid) if found.deleting and rule.release else rule.delete(found.name, found.uid)
         for rule, creation, found in _wanted(job, observed, rules)
-        if found is not None and _is_outdated(creation, found) and (not found.deleting or _is_held(rule, found))
+        if found is not None and _is_outdated(creation, found)
+        if not found.deleting or (rule.release is not None and found.finalizers)
     )
 
 
@@ -96,16 +92,11 @@ def child_deletions(observed: Observed, rules: Rules, *, at_the_end: bool = Fals
     has_pods = any(pod.phase not in ENDED for pod in observed.pods)
     return tuple(
         rule.delete(child.name, child.uid)
-        for rule, child in _deletable(observed, rules)
+        for rule in rules
         if (rule.goes_at_the_end or not at_the_end) and not (rule.outlives_pods and has_pods)
+        for child in observed.children
+        if type(child) is rule.view and not child.deleting
     )
-
-
-def _deletable(observed: Observed, rules: Rules) -> Iterator[tuple[ChildRule, ChildView]]:
-    for rule in rules:
-        for child in observed.children:
-            if type(child) is rule.view and not child.deleting:
-                yield rule, child
 
 
 def _wanted(job: MXJob, observed: Observed, rules: Rules) -> Iterator[tuple[ChildRule, CreateChild, ChildView | None]]:
@@ -124,16 +115,16 @@ def _is_outdated(creation: CreateChild, found: ChildView) -> bool:
     return creation.fingerprint != found.fingerprint
 
 
-def _is_held(rule: ChildRule, found: ChildView) -> bool:
-    return rule.release is not None and bool(found.finalizers)
-
-
-def _services(job: MXJob) -> Iterator[CreateService]:
-    for replica_type, spec in job.spec.mx_replica_specs.items():
-        if TYPES[replica_type].is_root:
-            for index in range(spec.replicas or 0):
-                yield CreateService(names.replica_name(job.metadata.name, replica_type, index), "root")
-    yield CreateService(names.subdomain(job.metadata.name), "replicas")
+def wanted_services(job: MXJob) -> tuple[CreateService, ...]:
+    """Return the Services of a job with defaults."""
+    name = job.metadata.name
+    roots = (
+        CreateService(names.replica_name(name, replica_type, index), "root")
+        for replica_type, spec in job.spec.mx_replica_specs.items()
+        if TYPES[replica_type].is_root
+        for index in range(spec.replicas or 0)
+    )
+    return (*roots, CreateService(names.subdomain(name), "replicas"))
 
 
 SERVICES: Final = ChildRule(ServiceView, wanted_services, DeleteService)

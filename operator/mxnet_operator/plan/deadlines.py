@@ -53,8 +53,7 @@ def _active(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
     seconds, start = job.spec.run_policy.active_deadline_seconds, start_time(job.status)
     if seconds is None or start is None:
         return None
-    name = job.metadata.name
-    message = f"Job {name} has failed because it was active longer than specified deadline ({seconds} s)"
+    message = f"Job {job.metadata.name} has failed because it was active longer than specified deadline ({seconds} s)"
     if why := without_servers(replicas):
         message += f": {why}"
     return Deadline(after(start, seconds), Failure(message))

@@ -34,14 +34,7 @@ from mxnet_operator.plan.replicas import is_begun, last_created, missing_pods, r
 from mxnet_operator.plan.started import effective_job
 from mxnet_operator.plan.starting import starting, unknown_ends
 from mxnet_operator.plan.state import AdmissionState, JobState, state_of
-from mxnet_operator.plan.status import (
-    failed_status,
-    recording_page,
-    running_status,
-    succeeded_status,
-    time_to_record,
-    with_page,
-)
+from mxnet_operator.plan.status import ended_status, recording_page, running_status, time_to_record, with_page
 from mxnet_operator.plan.success import early_exits, scheduler_grace, success, success_is_known
 from mxnet_operator.plan.suspend import ignored_changes, suspension
 from mxnet_operator.plan.terminating_pods import terminating_pods
@@ -122,10 +115,8 @@ def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effe
         end = Success()
     if isinstance(end, Teardown):
         folded, status = Effects(), restarting_status(state.job, state.observed, end, state.now)
-    elif isinstance(end, Failure):
-        status = failed_status(state, folded.reports, end)
     else:
-        status = succeeded_status(state, folded.reports, end)
+        status = ended_status(state, folded.reports, end)
     newest = status.conditions[-1]
     event_type: Literal["Normal", "Warning"] = "Normal" if isinstance(end, Success) else "Warning"
     event = Event(event_type, newest.reason, newest.message)

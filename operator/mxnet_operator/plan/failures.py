@@ -47,14 +47,15 @@ def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int =
     The job has defaults. `terminating` is the number of pods being replaced: where replicas restart one by one, status
     lists each.
     """
-    failed = _failed(replicas)
+    failed = tuple(each for each in replicas if each.state in (ReplicaState.FAILED, ReplicaState.LOST))
     if not failed:
         return None
     decisive = _decisive(job, failed)
     final = tuple(
         replica
         for replica in failed
-        if _is_never(job, replica) or (replica in decisive and not _is_retryable(job, replica))
+        if job.spec.mx_replica_specs[replica.type].restart_policy == "Never"
+        or (replica in decisive and not _is_retryable(job, replica))
     )
     if final:
         return _failure_of(job, final)
@@ -62,7 +63,7 @@ def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int =
         failed = decisive = tuple(sorted(failed, key=_ended_at)[: max(MAX_RESTARTING - terminating, 0)])
         if not failed:
             return None
-    failures = sum(not _was_disrupted(replica) for replica in decisive)
+    failures = sum(replica.state is ReplicaState.FAILED or not is_disruption(replica.pod) for replica in decisive)
     if restart_scope(job) == "Job":
         failures = min(failures, 1)
     limit = job.spec.run_policy.backoff_limit or 0
@@ -82,19 +83,10 @@ def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int =
 
 
 def is_disruption(pod: PodView | None) -> bool:
-    """Return whether a lost pod was disrupted; one evicted under node pressure has failed instead.
-
-    The end of a pod with a deletionTimestamp is a result of the deletion, not of the disruption.
-    """
-    if pod is None or pod.disruption in _DISRUPTIONS or _was_deleted_first(pod):
+    """Return whether a lost pod was disrupted; one evicted under node pressure has failed instead."""
+    if pod is None or pod.deleting or pod.disruption in _DISRUPTIONS:
         return True
     return pod.pod_reason != EVICTED and (not pod.disruption or pod.stopped_by_node or pod.end_is_unknown)
-
-
-def _was_deleted_first(pod: PodView) -> bool:
-    return pod.deleting and (
-        pod.deleted_at is None or pod.removal_requested_at is None or pod.deleted_at <= pod.removal_requested_at
-    )
 
 
 def counted_restart(job: MXJob, failures: int = 0) -> str:
@@ -199,14 +191,6 @@ def _decisive(job: MXJob, failed: tuple[Replica, ...]) -> tuple[Replica, ...]:
     return tuple(replica for replica in failed if _ended_at(replica) == first)
 
 
-def _was_disrupted(replica: Replica) -> bool:
-    return replica.state is ReplicaState.LOST and is_disruption(replica.pod)
-
-
-def _is_never(job: MXJob, replica: Replica) -> bool:
-    return job.spec.mx_replica_specs[replica.type].restart_policy == "Never"
-
-
 def _is_retryable(job: MXJob, replica: Replica) -> bool:
     policy = job.spec.mx_replica_specs[replica.type].restart_policy
     if replica.state is ReplicaState.LOST or policy != "ExitCode":
@@ -215,11 +199,6 @@ def _is_retryable(job: MXJob, replica: Replica) -> bool:
     if pod is None or pod.exit_code is None or pod.pod_reason == EVICTED:  # the node's fault, not the program's
         return True
     return is_retryable(pod.exit_code, pod.reason, job.spec.run_policy.exit_codes)
-
-
-def _failed(replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
-    """Return the replicas that failed or were lost."""
-    return tuple(replica for replica in replicas if replica.state in (ReplicaState.FAILED, ReplicaState.LOST))
 
 
 def _failure_of(job: MXJob, failed: tuple[Replica, ...]) -> Failure:

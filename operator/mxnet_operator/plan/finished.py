@@ -12,7 +12,7 @@ import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import DeleteChild, DeleteJob, DeletePod, Effects, StopPod
+from mxnet_operator.plan.actions import DeleteJob, DeletePod, Effects, StopPod
 from mxnet_operator.plan.children import Rules, child_deletions
 from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.observed import Observed
@@ -34,8 +34,9 @@ def finished(
     status = job.status
     with_state = None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
     of_integrations = (action for each in integrations for action in each.finished(job, observed, now))
-    actions = (*clean_up(job, observed, rules), *of_integrations)
-    return Effects(actions=actions, status=with_state, requeue_after=left)
+    policy = job.spec.run_policy.clean_pod_policy
+    clean_up = (*_pods(policy, observed), *child_deletions(observed, rules, at_the_end=policy == "None"))
+    return Effects(actions=(*clean_up, *of_integrations), status=with_state, requeue_after=left)
 
 
 def pods_are_left(actions: tuple[object, ...], observed: Observed) -> bool:
@@ -43,12 +44,6 @@ def pods_are_left(actions: tuple[object, ...], observed: Observed) -> bool:
     return any(isinstance(action, DeletePod | StopPod) for action in actions) or any(
         pod.deleting for pod in observed.pods
     )
-
-
-def clean_up(job: MXJob, observed: Observed, rules: Rules) -> tuple[StopPod | DeletePod | DeleteChild, ...]:
-    """Return the clean-up that a finished job with defaults still needs; empty once it is complete."""
-    policy = job.spec.run_policy.clean_pod_policy
-    return (*_pods(policy, observed), *child_deletions(observed, rules, at_the_end=policy == "None"))
 
 
 def time_to_live(job: MXJob, now: datetime) -> timedelta | None:

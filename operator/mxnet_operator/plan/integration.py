@@ -6,7 +6,6 @@ them by name.
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import TypeVar
 
 import msgspec
 
@@ -14,8 +13,6 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Reads, Success, Teardown
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.state import Admission, JobState
-
-T = TypeVar("T")
 
 
 class Unplaced(msgspec.Struct, frozen=True):
@@ -63,11 +60,6 @@ class IntegrationPolicy:
     def finished(self, job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
         """Return the actions for a job that is over."""
         return ()
-
-
-def first(state: JobState, ask: Callable[[IntegrationPolicy], T | None]) -> T | None:
-    """Return the first answer of an integration that isn't None."""
-    return next((found for each in state.integrations if (found := ask(each)) is not None), None)
 
 
 def fold(state: JobState, ask: Callable[[IntegrationPolicy], Effects]) -> Effects:

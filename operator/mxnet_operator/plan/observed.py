@@ -37,8 +37,6 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_watched: bool = True
     """Whether it has the label by which pods are watched; a pod of kubeflow/mxnet-operator has not."""
     finalizers: tuple[str, ...] = ()
-    deleted_at: datetime | None = None
-    """Time of the request to delete it."""
     removal_requested_at: datetime | None = None
     """Time at which it was deleted or disrupted, whichever came first."""
     stop_requested: bool = False
@@ -102,18 +100,11 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def was_removed(self) -> bool:
-        """Whether it was deleted or disrupted before it ended by itself, so that its exit code says nothing.
+        """Whether it was deleted or disrupted, so that its exit code says nothing.
 
-        An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done. Nor
-        do they decide where its kubelet stopped it: that dates its condition once all containers have ended.
+        Whether it had ended before is no question of times: the API server's clock dates the one, the node's the other.
         """
-        if self.stopped_by_node:
-            return True
-        if not (self.deleting or self.disruption):
-            return False
-        if not self.exit_code or self.finished_at is None or self.removal_requested_at is None:
-            return True
-        return self.finished_at >= self.removal_requested_at
+        return self.deleting or bool(self.disruption) or self.stopped_by_node
 
 
 class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -19,11 +19,11 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.quantities import Resources, add, pod_requests, quantity, written
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Effects, Report
-from mxnet_operator.plan.integration import first
+from mxnet_operator.plan.integration import Unplaced
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, ReplicaState, labels
 from mxnet_operator.plan.state import JobState
-from mxnet_operator.plan.times import left_of, time_until_said_again
+from mxnet_operator.plan.times import left_of
 
 IGNORED_AFTER: Final = timedelta(minutes=1)
 WOULD_FIT: Final = "waiting for minCount pods from a gang"
@@ -40,26 +40,19 @@ def placement(state: JobState) -> Effects:
     A pod of which no scheduler says anything for a minute names one that doesn't run, unless that scheduler has placed
     another pod of the job within that minute: it may have many to place.
     """
-    replicas, now = state.replicas, state.now
-    ignored = _ignored_for(replicas, now)
-    waits = list(ignored.values())
+    replicas = state.replicas
+    ignored = _ignored_for(replicas, state.now)
+    effects = Effects(requeue_after=min(filter(None, ignored.values()), default=None))
     old = state.condition(conditions.PODS_SCHEDULED)
-    reports: tuple[Report, ...] = ()
-    unplaced = first(state, lambda each: each.unplaced(state))
-    found = _of_pods(state.job, replicas, ignored)
-    if unplaced is not None:
-        found = unplaced.reason, unplaced.beginning, unplaced.words
+    of_integrations = (each.unplaced(state) for each in state.integrations)
+    found = next(filter(None, of_integrations), None) or _of_pods(state.job, replicas, ignored)
     if found is not None:
-        reason, beginning, words = found
-        was_said = old is not None and (old.status, old.reason) == ("False", reason)
-        is_old = old is not None and not _says(old.message, beginning, words)
-        kept = time_until_said_again(old, now) if old is not None and was_said and is_old else None
-        if not was_said or (is_old and not kept):
-            reports = (Report(conditions.PODS_SCHEDULED, reason, f"{beginning}{words}", "False"),)
-        waits.append(kept or timedelta(0))
-    elif old is not None and old.status == "False" and all(each.pod and each.pod.is_placed for each in replicas):
-        reports = (Report(conditions.PODS_SCHEDULED, conditions.PODS_SCHEDULED, "Every pod has a node."),)
-    return Effects(reports=reports, requeue_after=min(filter(None, waits), default=None))
+        alike = old is not None and old.reason == found.reason
+        return effects + state.waits(conditions.PODS_SCHEDULED, found.reason, found.beginning, found.words, alike=alike)
+    if old is not None and old.status == "False" and all(each.pod and each.pod.is_placed for each in replicas):
+        placed = Report(conditions.PODS_SCHEDULED, conditions.PODS_SCHEDULED, "Every pod has a node.")
+        return effects + Effects(reports=(placed,))
+    return effects
 
 
 class Shortage(msgspec.Struct, frozen=True):
@@ -98,14 +91,7 @@ def shortage_in_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
     return next(filter(OF_A_GANG.match, words), "") or str(shortage(job, replicas))
 
 
-def _says(said: str, beginning: str, words: str) -> bool:
-    """Whether the message has the part that counts, and words if there are any now; which ones is no matter."""
-    return said.startswith(beginning) and (said != beginning or not words)
-
-
-def _of_pods(
-    job: MXJob, replicas: tuple[Replica, ...], ignored: Mapping[str, timedelta]
-) -> tuple[str, str, str] | None:
+def _of_pods(job: MXJob, replicas: tuple[Replica, ...], ignored: Mapping[str, timedelta]) -> Unplaced | None:
     waiting = [
         (replica, why)
         for replica in replicas
@@ -118,11 +104,11 @@ def _of_pods(
     lacking = [each for each in waiting if WOULD_FIT not in each[1][1]] or waiting
     reason, words = lacking[0][1]
     if OF_A_GANG.match(words):
-        return reason, words, ""
+        return Unplaced(reason, words)
     who = f"{labels([replica for replica, _ in lacking])} can't be placed: "
     if reason == conditions.REASON_NO_SCHEDULER:
-        return reason, who, words
-    return reason, f"{shortage(job, replicas)}: {who}", words
+        return Unplaced(reason, who, words)
+    return Unplaced(reason, f"{shortage(job, replicas)}: {who}", words)
 
 
 def _why(pod: PodView, ignored: Mapping[str, timedelta]) -> tuple[str, str] | None:

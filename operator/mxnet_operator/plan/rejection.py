@@ -15,11 +15,10 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.kinds import kind_of
-from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
+from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
 from mxnet_operator.plan.actions import Effects, Event
 from mxnet_operator.plan.replicas import replicas_in
-from mxnet_operator.readers.durations import short
-from mxnet_operator.readers.training_status import at_the_end
+from mxnet_operator.plan.status import with_end
 
 _FINAL_CODES: Final = frozenset({400, 413, 422})
 _BY_ADMISSION: Final = re.compile(r'admission webhook "|policy \S+ (with binding \S+ )?denied request', re.IGNORECASE)
@@ -87,7 +86,7 @@ def reject(
             status.conditions, conditions.RECONCILE_ERROR, conditions.REASON_FAILED_VALIDATION, _NONE_RUNS, now
         )
         status = msgspec.structs.replace(status, conditions=reported)
-        failed = _ended(status, conditions.REASON_FAILED_VALIDATION, message, now)
+        failed = with_end(status, conditions.FAILED, message, now, reason=conditions.REASON_FAILED_VALIDATION)
         return Effects(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
     message = f"{message}. {_LET_BE}"
     current = reconcile_failed(name, status.conditions, conditions.REASON_FAILED_VALIDATION, message, now)
@@ -109,9 +108,7 @@ def creation_rejected(job: MXJob, decided: Effects, rejected: RejectedCreation, 
     if rejected.is_final:
         why = f"the API server rejects its {rejected.kind} {rejected.name}: {rejected.message}"
         message = f"mxjob {job.metadata.name} is failed because {why}"
-        failed = _ended(status, conditions.reason(conditions.FAILED), message, now)
-        done = sum(count.succeeded for count in failed.replica_statuses.values())
-        failed = msgspec.structs.replace(failed, ready=f"{done}/{replicas_in(job)}")
+        failed = with_end(status, conditions.FAILED, message, now, replicas=replicas_in(job))
         event = Event("Warning", conditions.reason(conditions.FAILED), message)
         return Effects(status=failed, events=(*decided.events, event))
     current = conditions.set_condition(
@@ -135,24 +132,6 @@ def reconciled(current: tuple[Condition, ...], now: datetime) -> tuple[Condition
     """Return the conditions of a job that the controller has reconciled: ReconcileError False, where it was True."""
     return conditions.set_false(
         current, conditions.RECONCILE_ERROR, conditions.REASON_RECONCILED, "The job is reconciled again.", now
-    )
-
-
-def _ended(status: MXJobStatus, why: str, message: str, now: datetime) -> MXJobStatus:
-    """Return the status of a job that has failed; pods that still run are about to be stopped and count as nothing."""
-    current = conditions.set_condition(status.conditions, conditions.FAILED, why, message, now)
-    counts = {
-        replica_type: ReplicaStatus(succeeded=count.succeeded, failed=count.failed)
-        for replica_type, count in status.replica_statuses.items()
-    }
-    return msgspec.structs.replace(
-        status,
-        state=conditions.state_of(current),
-        conditions=current,
-        replica_statuses=counts,
-        duration=short((now - (status.start_time or now)).total_seconds()),
-        training=at_the_end(status.training),
-        completion_time=now,
     )
 
 

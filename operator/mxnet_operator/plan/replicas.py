@@ -242,7 +242,7 @@ def _state(pod: PodView | None, *, done: bool, ran: bool) -> ReplicaState:
         deleting=pod.deleting,
         stop_requested=pod.stop_requested,
     )
-    if pod.was_removed and (pod.deleting or ended != "unfinished"):
+    if pod.deleting or (pod.was_removed and ended != "unfinished"):
         return ReplicaState.LOST
     if pod.end_is_unknown and pod.pod_reason != EVICTED:
         return ReplicaState.LOST

@@ -11,7 +11,7 @@ from mxnet_operator.plan.actions import Effects, Report
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, labels
 from mxnet_operator.plan.state import JobState
-from mxnet_operator.plan.times import left_of, time_until_said_again
+from mxnet_operator.plan.times import left_of
 from mxnet_operator.readers.pods import ENDED
 
 CANNOT_START: Final = frozenset(
@@ -44,27 +44,22 @@ def starting(state: JobState) -> Effects:
     `times.SAY_AGAIN`, since the pods of a large job come to it one after the other. That a node is silent is taken back
     once it reports.
     """
-    replicas, now = state.replicas, state.now
-    unheard_of = [each.pod.placed_at for each in replicas if each.pod is not None and _is_unheard_of(each.pod)]
-    waits = [left_of(SILENT_AFTER, placed, now) for placed in unheard_of]
+    replicas, now, silent = state.replicas, state.now, conditions.REASON_KUBELET_NOT_REPORTING
+    unheard_of = (each.pod.placed_at for each in replicas if each.pod is not None and _is_unheard_of(each.pod))
+    waits = (left_of(SILENT_AFTER, placed, now) for placed in unheard_of)
+    effects = Effects(requeue_after=min(filter(None, waits), default=None))
     old = state.condition(conditions.PODS_STARTED)
-    reports: tuple[Report, ...] = ()
-    found = _cannot_start(replicas, now)
-    if found is not None:
-        reason, beginning, words = found
-        silent = conditions.REASON_KUBELET_NOT_REPORTING
-        was_said = old is not None and old.status == "False" and (old.reason == silent) == (reason == silent)
-        is_old = old is not None and not old.message.startswith(beginning)
-        kept = time_until_said_again(old, now) if old is not None and was_said and is_old else None
-        if not was_said or (is_old and not kept):
-            reports = (Report(conditions.PODS_STARTED, reason, f"{beginning}{words}", "False"),)
-        waits.append(kept or timedelta(0))
-    elif old is not None and old.status == "False":
-        if all(replica.started for replica in replicas):
-            reports = (Report(conditions.PODS_STARTED, conditions.PODS_STARTED, "Every replica has started."),)
-        elif old.reason == conditions.REASON_KUBELET_NOT_REPORTING:
-            reports = (Report(conditions.PODS_STARTED, status="Absent"),)
-    return Effects(reports=reports, requeue_after=min(filter(None, waits), default=None))
+    if found := _cannot_start(replicas, now):
+        alike = old is not None and (old.reason == silent) == (found[0] == silent)
+        return effects + state.waits(conditions.PODS_STARTED, *found, alike=alike)
+    if old is None or old.status != "False":
+        return effects
+    if all(replica.started for replica in replicas):
+        started = Report(conditions.PODS_STARTED, conditions.PODS_STARTED, "Every replica has started.")
+        return effects + Effects(reports=(started,))
+    return effects + Effects(
+        reports=(Report(conditions.PODS_STARTED, status="Absent"),) if old.reason == silent else ()
+    )
 
 
 def reason_to_wait(pod: PodView) -> str:

@@ -16,7 +16,7 @@ from mxnet_operator.plan.failures import end_of_attempt
 from mxnet_operator.plan.observed import Observed, PodView
 from mxnet_operator.plan.replicas import Replica, pods_of_earlier_attempts, replicas_of
 from mxnet_operator.plan.started import as_started
-from mxnet_operator.plan.times import Policy
+from mxnet_operator.plan.times import Policy, time_until_said_again
 
 if TYPE_CHECKING:
     from mxnet_operator.plan.integration import IntegrationPolicy
@@ -93,6 +93,20 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
         )
         events = (Event("Warning", condition_type, shortened(message)),) if is_news else ()
         return Effects(reports=(Report(condition_type, reason, message),), events=events)
+
+    def waits(self, condition_type: str, reason: str, beginning: str, words: str, *, alike: bool) -> Effects:
+        """Return the effects that make a condition False whose words change with other jobs and pods.
+
+        Its message stays while `beginning`, the part that counts, does and it has words if there are any, and else for
+        `times.SAY_AGAIN`. `alike` says whether the reason that the condition has is one of the same kind.
+        """
+        old = self.condition(condition_type)
+        if alike and old is not None and old.status == "False":
+            if old.message.startswith(beginning) and (old.message != beginning or not words):
+                return Effects()
+            if kept := time_until_said_again(old, self.now):
+                return Effects(requeue_after=kept)
+        return Effects(reports=(Report(condition_type, reason, f"{beginning}{words}", "False"),))
 
 
 def state_of(

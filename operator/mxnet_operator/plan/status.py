@@ -67,27 +67,46 @@ def running_status(state: JobState, reports: Iterable[Report], training: Trainin
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 
-def succeeded_status(state: JobState, reports: Iterable[Report], end: Success) -> MXJobStatus:
-    """Return the last status of a job that succeeded; pods that still run count as succeeded, as in 1.8.1."""
-    message = end.message or f"{names.KIND} {state.job.metadata.name} is successfully completed."
-    if words := stopped_words(state.job, state.replicas, state.now):
-        message = f"{message} {words[0].upper()}{words[1:]}"
-    status = running_status(state, reports, end.training)
-    counts = {
-        replica_type: ReplicaStatus(succeeded=count.succeeded + count.active, failed=count.failed)
-        for replica_type, count in status.replica_statuses.items()
-    }
-    return _ended(state, status, conditions.SUCCEEDED, message, counts, why=end.reason)
+def ended_status(state: JobState, reports: Iterable[Report], end: Success | Failure) -> MXJobStatus:
+    """Return the last status of a job."""
+    replicas = len(state.replicas)
+    if isinstance(end, Failure):
+        status, kind, message, reason = running_status(state, reports), conditions.FAILED, end.message, ""
+    else:
+        status, kind, reason = running_status(state, reports, end.training), conditions.SUCCEEDED, end.reason
+        message = end.message or f"{names.KIND} {state.job.metadata.name} is successfully completed."
+        if words := stopped_words(state.job, state.replicas, state.now):
+            message = f"{message} {words[0].upper()}{words[1:]}"
+    ended = with_end(status, kind, message, state.now, reason=reason, replicas=replicas)
+    lasting = conditions.with_lasting_transitions(state.job.status.conditions, ended.conditions)
+    return msgspec.structs.replace(ended, conditions=lasting)
 
 
-def failed_status(state: JobState, reports: Iterable[Report], failure: Failure) -> MXJobStatus:
-    """Return the last status of a job that failed; pods that still run are about to be stopped and count as nothing."""
-    status = running_status(state, reports)
+def with_end(
+    status: MXJobStatus, kind: str, message: str, now: datetime, *, reason: str = "", replicas: int | None = None
+) -> MXJobStatus:
+    """Return the status with a terminal condition.
+
+    Pods that still run are about to be stopped. They count as succeeded if the job has, as in 1.8.1, else not.
+    `replicas` is the number of the job's replicas; None where the job is invalid.
+    """
+    current = conditions.set_condition(status.conditions, kind, reason or conditions.reason(kind), message, now)
     counts = {
-        replica_type: ReplicaStatus(succeeded=count.succeeded, failed=count.failed)
+        replica_type: ReplicaStatus(
+            succeeded=count.succeeded + (count.active if kind == conditions.SUCCEEDED else 0), failed=count.failed
+        )
         for replica_type, count in status.replica_statuses.items()
     }
-    return _ended(state, status, conditions.FAILED, failure.message, counts)
+    return msgspec.structs.replace(
+        status,
+        state=conditions.state_of(current),
+        ready=status.ready if replicas is None else _ready(counts, replicas),
+        duration=short((now - (status.start_time or now)).total_seconds()),
+        training=at_the_end(status.training),
+        conditions=current,
+        replica_statuses=counts,
+        completion_time=now,
+    )
 
 
 def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replica], now: datetime) -> timedelta | None:
@@ -133,32 +152,6 @@ def recording_page(job: MXJob, located: MXJob, decided: Effects) -> Effects:
 def _counts(status: MXJobStatus) -> tuple[Any, ...]:
     """Return the part of the status that counts replicas by state, and epochs."""
     return status.ready, status.replica_statuses, status.completed_indexes, status.training
-
-
-def _ended(
-    state: JobState,
-    status: MXJobStatus,
-    condition_type: str,
-    message: str,
-    counts: dict[str, ReplicaStatus],
-    *,
-    why: str = "",
-) -> MXJobStatus:
-    now = state.now
-    current = conditions.set_condition(
-        status.conditions, condition_type, why or conditions.reason(condition_type), message, now
-    )
-    current = conditions.with_lasting_transitions(state.job.status.conditions, current)
-    return msgspec.structs.replace(
-        status,
-        state=conditions.state_of(current),
-        ready=_ready(counts, len(state.replicas)),
-        duration=short((now - (status.start_time or now)).total_seconds()),
-        training=at_the_end(status.training),
-        conditions=current,
-        replica_statuses=counts,
-        completion_time=now,
-    )
 
 
 def _with_conditions(

@@ -55,7 +55,7 @@ def await_termination(state: JobState, terminating: tuple[PodView, ...]) -> Read
         words = "No pod is terminating past its grace period."
         reported = state.no_longer(conditions.PODS_TERMINATING, conditions.REASON_TERMINATED, words)
     return reported + Effects(
-        actions=_forced(lost),
+        actions=tuple(DeletePod(pod.name, pod.uid, grace=0) for pod in lost),
         events=_events(lost, states),
         requeue_after=_requeue_after(terminating, stuck, states, now, policy),
     )
@@ -63,19 +63,11 @@ def await_termination(state: JobState, terminating: tuple[PodView, ...]) -> Read
 
 def _stuck(pods: Iterable[PodView], now: datetime, policy: Policy) -> tuple[PodView, ...]:
     overdue = (pod for pod in pods if pod.delete_by and _overdue_at(pod.delete_by, policy) <= now)
-    return tuple(sorted(overdue, key=_by_name))
+    return tuple(sorted(overdue, key=lambda pod: pod.name))
 
 
 def _overdue_at(delete_by: datetime, policy: Policy) -> datetime:
     return after(delete_by, policy.termination_slack.total_seconds())
-
-
-def _by_name(pod: PodView) -> str:
-    return pod.name
-
-
-def _forced(lost: tuple[PodView, ...]) -> tuple[DeletePod, ...]:
-    return tuple(DeletePod(pod.name, pod.uid, grace=0) for pod in lost)
 
 
 def _events(lost: tuple[PodView, ...], states: Mapping[str, str]) -> tuple[Event, ...]:

@@ -8,7 +8,7 @@ import msgspec
 from simulator.api import CHILDREN, URGENT
 from simulator.kubelet import DISRUPTIONS, NODE_NAMES
 from simulator.kueue import QUEUES, RIVALS
-from simulator.schedule import Setup, Step
+from simulator.schedule import Setup, Step, pod_name
 from simulator.transport import FAULTS
 from simulator.world import World
 
@@ -159,7 +159,7 @@ def _cut(rng: random.Random, world: World) -> Iterator[Step]:
     """Nodes are silent while their pods run: a cut network, or all of them for a moment after the API server's outage.
 
     Pods are evicted meanwhile, now and then, and end once their node is back. A gang that is cut in two hangs until a
-    stall ends one of its workers.
+    stall ends one of its workers that run.
     """
     who = rng.choice(["a", "a", "b"])
     looks = [("hear", who), ("look", who)]
@@ -173,8 +173,9 @@ def _cut(rng: random.Random, world: World) -> Iterator[Step]:
         if rng.random() < 0.4:
             yield ("disrupt", label, "taint")
     yield from [("wait", rng.choice([1, 20, 300])), *looks * rng.randint(0, 2)]
-    stalled = [label for label in world.setup.labels if label.startswith("worker-")]
-    if stalled and rng.random() < 0.4:
+    workers = [label for label in world.setup.labels if label.startswith("worker-")]
+    stalled = [label for label in workers if (pod := world.api.pod(pod_name(label))) and world.kubelet.runs(pod)]
+    if world.restarts_as_gang and stalled and rng.random() < 0.4:
         yield from [("hang", label) for label in world.setup.labels]
         yield from [("exit", rng.choice(stalled), STALLED), *looks]
     yield from [("node up", node) for node in nodes if rng.random() < 0.9]
@@ -245,7 +246,7 @@ def _life(rng: random.Random, world: World) -> Step:
     if kind < 0.12:
         return ("wait", rng.choice([1, 5, 20, 60, 700]))
     label = _label(rng, world)
-    pod = world.api.pod(f"job-{label}")
+    pod = world.api.pod(pod_name(label))
     if kind < 0.2 and pod is not None and pod["status"]["phase"] == "Running":
         return ("exit", label, 0)
     if kind < 0.23:

@@ -311,8 +311,6 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
         return
     failures = truth.counted(after) - truth.counted(before)
     ended = truth.ended_and_seen(world, write)
-    if any(life.is_doubtful for life in ended):
-        return
     there_were = sum(life.counts for life in truth.decisive(world, ended))
     if world.restarts_as_gang:
         there_were = min(there_were, 1)
@@ -343,8 +341,6 @@ def what_is_final_is_not_retried(world: World, write: Write) -> Iterator[str]:
     if before is None or after is None or restarts(after) == restarts(before):
         return
     ended = truth.ended_and_seen(world, write)
-    if any(life.is_doubtful for life in ended):
-        return
     for life in truth.decisive(world, ended):
         if truth.is_final(world, life):
             yield f"{life.name} failed for good ({life.end} {life.code} {life.reason}) and was restarted"
@@ -365,7 +361,7 @@ def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
     is_lost = world.setup.restart == "Never"  # One that is simply gone is final, too.
     has_deadline = truth.may_miss_deadlines(after)
     decisive = truth.decisive(world, ended)
-    is_final = any(life.is_doubtful for life in ended) or any(truth.is_final(world, life) for life in decisive)
+    is_final = any(truth.is_final(world, life) for life in decisive)
     if not (beyond or is_lost or has_deadline or is_final):
         yield f"the job failed without need: {conditions(after)['Failed']['message']}"
 
@@ -405,7 +401,7 @@ def fewer_workers_are_those_with_a_node(world: World, write: Write) -> Iterator[
     if not is_now or (write.by is not None and write.by.held):  # Held: others may have been placed since.
         return
     least, whole = world.policy_of(before).get("minWorkers", 99), truth.replicas(world, before)["Worker"]
-    workers = [life.name for life in truth.attempt_of(world, before) if life.type == "Worker"]
+    workers = {life.name for life in truth.attempt_of(world, before) if life.type == "Worker"}
     pods = [pod for pod in map(world.api.pod, workers) if pod is not None]
     placed = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
     if is_now != {"Worker": placed} or not least <= placed < whole or restarts(before) <= first_attempt(before):

@@ -97,7 +97,8 @@ class Kubelet:
             each["type"] == "DisruptionTarget" for each in pod["status"].get("conditions") or ()
         )
         if life is not None and life.end == "disruption" and not has_own_time:
-            life.late = self._api.store.storage.revision + 1, self._time()
+            # Without a grace period `deletionTimestamp` is the present, however long ago the first deletion was.
+            life.times.append((self._api.store.storage.revision + 1, self._time()))
         self._api.delete(PODS, pod["metadata"]["name"], grace=0)
 
     def exit(self, name: str, code: int, reason: str = "", sidecar: bool = False) -> None:
@@ -109,6 +110,8 @@ class Kubelet:
         self._patch(pod, phase=phase, **self._terminated(code, reason or ("Error" if code else "Completed")))
         if "deletionTimestamp" not in pod["metadata"]:
             self._end(pod, "exit" if code else "done", code, reason)
+        elif life := self._lives.by_uid.get(pod["metadata"]["uid"]):
+            life.give_time(self._api.store.storage.revision, self._time())
 
     def evict(self, name: str) -> None:
         """Node pressure: the kubelet ends the pod, with no word about its containers."""
@@ -173,9 +176,10 @@ class Kubelet:
         if (pod := self._api.pod(name)) is None:
             return
         life = self._lives.by_uid.get(pod["metadata"]["uid"])
-        if life is not None and life.counts:
-            life.is_doubtful = True
         marked = self._api.store.storage.revision + 1  # One that goes at once is marked first, too.
+        if life is not None and life.counts:
+            life.removed = life.removed or marked
+            life.give_time(marked, self._time())
         self._api.delete(PODS, name, grace)
         if pod["status"]["phase"] in ("Pending", "Running") and exit_code(pod) is None:
             self._end(pod, "disruption", since=marked)

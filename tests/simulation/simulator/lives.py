@@ -33,17 +33,14 @@ class Life:
     """How it ended, the first of it: exit 0, another exit, by its node (counts), or taken away (doesn't)."""
     code: int = 0
     reason: str = ""
-    is_doubtful: bool = False
-    """Whether it ended and was then deleted: to the second, and by clocks that may step, nobody can tell the order."""
     since: int = 0
     """The revision in which the end can be seen."""
     at: str = NOBODY_KNOWS
     """When it ended, or was asked to go, as the pod's own status says it."""
-    late: tuple[int, str] | None = None
-    """From which revision on the pod gives a later time, and which: that of its kubelet's own deletion.
-
-    Without a grace period `deletionTimestamp` is the present, however long ago the first deletion was.
-    """
+    removed: int = 0
+    """The revision from which on a pod that has ended is being deleted: a failure that is seen only then counts not."""
+    times: list[tuple[int, str]] = field(default_factory=list)
+    """Other times that the pod gives, and from which revision on."""
 
     @property
     def counts(self) -> bool:
@@ -56,7 +53,12 @@ class Life:
 
     def as_of(self, revision: int) -> Self:
         """The life as a pod of this revision tells it."""
-        return replace(self, at=self.late[1]) if self.late is not None and revision >= self.late[0] else self
+        at = next((time for since, time in reversed(self.times) if revision >= since), self.at)
+        return replace(self, at=at, end="disruption" if self.counts and 0 < self.removed <= revision else self.end)
+
+    def give_time(self, revision: int, time: str) -> None:
+        """From this revision on the pod has one more time: the earlier one is when it ended."""
+        self.times.append((revision, min(self.as_of(revision).at, time)))
 
 
 @dataclass

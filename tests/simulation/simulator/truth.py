@@ -118,7 +118,7 @@ def decisive(world: World, ended: list[Life]) -> list[Life]:
 
 def is_final(world: World, life: Life) -> bool:
     """Whether the end of a pod must not be tried again, by the table of docs/semantics.md."""
-    if life.end in ("", "done") or life.is_doubtful:
+    if life.end in ("", "done"):
         return False
     if world.setup.restart == "Never":
         return True

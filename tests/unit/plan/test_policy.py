@@ -29,7 +29,7 @@ def test_the_first_backoff_is_the_policys() -> None:
 
 def test_a_terminating_pod_is_given_the_policys_time() -> None:
     job = make_mxjob().gang().status(restarts=1).condition("Restarting").restart("OnFailure").obj()
-    pod = make_pod(job, "Worker").running().deleting().set(delete_by=NOW, deleted_at=NOW).obj()
+    pod = make_pod(job, "Worker").running().deleting().set(delete_by=NOW).obj()
     at_once, patient = Policy(termination_slack=timedelta(0)), Policy(termination_slack=timedelta(hours=1))
     assert reads(job, Observed((pod,), pods_listed="owned"), NOW, at_once).nodes == ("node",)
     assert reads(job, Observed((pod,), pods_listed="owned"), NOW, patient).nodes == ()
