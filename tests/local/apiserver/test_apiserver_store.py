@@ -108,17 +108,6 @@ def test_what_was_read_does_not_change_afterwards(store):
     assert store.get(CONFIG_MAPS, "default", "a")["data"] == {"x": "3"}
 
 
-def test_a_past_moment_can_be_seen_again(store):
-    store.create(CONFIG_MAPS, "default", config_map("kept", x="1"))
-    store.create(CONFIG_MAPS, "default", config_map("gone"))
-    then = store.storage.revision
-    store.patch(CONFIG_MAPS, "default", "kept", "application/merge-patch+json", {"data": {"x": "2"}})
-    store.delete(CONFIG_MAPS, "default", "gone")
-    store.create(CONFIG_MAPS, "default", config_map("late"))
-    past = store.storage.snapshot(CONFIG_MAPS, then)
-    assert sorted((name, obj["data"].get("x")) for (_, name), obj in past.items()) == [("gone", None), ("kept", "1")]
-
-
 def test_every_served_version_shows_the_same_objects(clock):
     store = Store([custom_resource_definition()], clock=clock)
     new, old = (store.catalog.find("kubeflow.org", version, "mxjobs") for version in ("v1", "v1beta1"))

@@ -9,15 +9,9 @@ import msgspec
 
 from mxnet_operator.local.apiserver import protobuf
 from mxnet_operator.local.apiserver.json_values import at
-from mxnet_operator.local.apiserver.paging import parse_revision
 from mxnet_operator.local.apiserver.resources import NAMESPACES, Catalog, Resource
 from mxnet_operator.local.apiserver.selectors import Selector, field_selector, label_selector
-from mxnet_operator.local.apiserver.statuses import (
-    StatusError,
-    bad_request,
-    not_found,
-    unsupported_media_type,
-)
+from mxnet_operator.local.apiserver.statuses import bad_request, unsupported_media_type
 from mxnet_operator.local.apiserver.store import DeleteOptions, WriteOptions
 from mxnet_operator.local.apiserver.watch import WatchOptions
 
@@ -32,8 +26,7 @@ class Target:
     subresource: str = ""
 
 
-def find_target(catalog: Catalog, path: str, method: str = "GET") -> Target | None:
-    """Find the target of a path; None where there is none, also for this method."""
+def find_target(catalog: Catalog, path: str) -> Target | None:
     match path.strip("/").split("/"):
         case ["api", version, *rest]:
             group = ""
@@ -54,29 +47,7 @@ def find_target(catalog: Catalog, path: str, method: str = "GET") -> Target | No
         return None
     if resource.namespaced != bool(namespace) and (namespace or name):
         return None
-    if resource.custom and resource.namespaced and not namespace and method != "GET":
-        return None  # of all namespaces together there are only lists and watches
     return Target(resource, namespace, name, subresource)
-
-
-def no_target(catalog: Catalog, path: str) -> StatusError | None:
-    """Build the error for a path without a target; None where its group is unknown."""
-    match path.strip("/").split("/"):
-        case ["api", version, _, *_]:
-            group = ""
-        case ["apis", group, version, _, *_]:
-            pass
-        case _:
-            return None
-    served = catalog.served(group, version)
-    if not served:
-        return None
-    if not served[0].custom:
-        return StatusError(404, "NotFound", "the server could not find the requested resource", {})
-    match path.strip("/").split("/")[3:]:
-        case ["namespaces", _, plural, name, _] if resource := catalog.find(group, version, plural):
-            return not_found(resource, name)
-    return None
 
 
 BODY_LIMIT = 3 * 1024 * 1024
@@ -121,16 +92,12 @@ def read_json(request: Request, accepted: str = _JSON) -> Any:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
-def read_object(request: Request, resource: Resource) -> Any:
-    """Decode the body of a creation or an update: JSON, or protobuf for a few built-in kinds.
+def read_object(request: Request) -> Any:
+    """Decode the body of a creation, an update or a deletion: JSON, or protobuf for a few built-in kinds.
 
     Raises:
         StatusError: 400 where it can't be decoded, 415 for another media type or kind.
     """
-    return read_json(request) if resource.custom else _read_any(request)
-
-
-def _read_any(request: Request) -> Any:
     if media_type(request) != protobuf.MEDIA_TYPE:
         return read_json(request)
     try:
@@ -156,7 +123,7 @@ def delete_options(request: Request) -> DeleteOptions:
     Raises:
         StatusError: 400 where something is of the wrong type, 415 for another media type.
     """
-    body: Any = _read_any(request) if request.body.strip() else {}
+    body: Any = read_object(request) if request.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("the body is not a DeleteOptions")
     grace: Any = body.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
@@ -178,16 +145,13 @@ def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
     """Parse the options of a watch.
 
     Raises:
-        StatusError: 400 or 422 where the options are invalid, alone or together.
+        StatusError: 400 where a number is none.
     """
     send_initial = query.get("sendInitialEvents")
-    revision = parse_revision(query.get("resourceVersion", ""))
+    revision = _number(query, "resourceVersion")
     from_now = revision == 0 if send_initial is None else truth(send_initial)
-    seconds = query.get("timeoutSeconds", "") or "0"
-    if not seconds.isdigit():
-        raise bad_request(f'strconv.ParseInt: parsing "{seconds}": invalid syntax')
     # unless the client says, half an hour to an hour: many watches begun together then don't end together
-    timeout = float(seconds) or random.uniform(_WATCH_SECONDS, 2 * _WATCH_SECONDS)  # noqa: S311
+    timeout = float(_number(query, "timeoutSeconds")) or random.uniform(_WATCH_SECONDS, 2 * _WATCH_SECONDS)  # noqa: S311
     return WatchOptions(
         target.resource,
         target.namespace,
@@ -196,3 +160,10 @@ def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
         truth(query.get("allowWatchBookmarks")),
         timeout,
     )
+
+
+def _number(query: Mapping[str, str], field: str) -> int:
+    text = query.get(field, "") or "0"
+    if not (text.isascii() and text.isdigit()):
+        raise bad_request(f'{field}: parsing "{text}": invalid syntax')
+    return int(text)

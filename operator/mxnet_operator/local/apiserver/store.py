@@ -15,6 +15,7 @@ from typing import Any
 
 from mxnet_operator.api.structural import FieldError, clone
 from mxnet_operator.api.structural import invalid as invalid_field
+from mxnet_operator.api.validation import validate_update
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver import validation
 from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
@@ -330,7 +331,9 @@ class Store:
         if "generation" in metadata and _content(resource, new) != _content(resource, old):
             new["metadata"]["generation"] += 1
         mistakes = [*validation.change_errors(resource, old, new), *validation.errors(resource, new, old)]
-        self._refuse(resource, name, mistakes or validation.update_errors(resource, old, new))
+        if resource.key in validation.HAVE_RULES and not mistakes:
+            mistakes = validate_update(old, new)
+        self._refuse(resource, name, mistakes)
         if options.dry_run:
             return new
         key, metadata = resource.key, new["metadata"]

@@ -106,7 +106,7 @@ def _pod_status(pod: Object, _: datetime) -> str:
         if ended and ended.get("exitCode") == 0:
             continue
         if ended:
-            return f"Init:{ended.get('reason') or 'ExitCode:' + str(ended.get('exitCode'))}"
+            return f"Init:{ended['reason']}"
         if waiting not in ("", "PodInitializing"):
             return f"Init:{waiting}"
         return f"Init:{position}/{len(pod['spec'].get('initContainers', []))}"
@@ -116,16 +116,12 @@ def _pod_status(pod: Object, _: datetime) -> str:
         if waiting:
             shown = waiting
         elif ended:
-            shown = ended.get("reason") or (
-                f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
-            )
+            shown = ended["reason"]
         elif status.get("ready"):
             running = True
     if shown == "Completed" and running:
         shown = "Running"
-    if at(pod, "metadata", "deletionTimestamp"):
-        return "Unknown" if at(pod, "status", "reason") == "NodeLost" else "Terminating"
-    return shown
+    return "Terminating" if at(pod, "metadata", "deletionTimestamp") else shown
 
 
 def _pod_restarts(pod: Object, _: datetime) -> str:
@@ -137,18 +133,8 @@ def _service_ports(service: Object, _: datetime) -> str:
     return ",".join(f"{port['port']}/{port.get('protocol', 'TCP')}" for port in ports) or _NONE
 
 
-def _selector(service: Object, _: datetime) -> str:
-    return ",".join(f"{k}={v}" for k, v in sorted(at(service, "spec", "selector", default={}).items())) or _NONE
-
-
 def _event_last_seen(event: Object, now: datetime) -> str:
-    moments = (
-        at(event, "series", "lastObservedTime"),
-        event.get("lastTimestamp"),
-        event.get("eventTime"),
-        event.get("firstTimestamp"),
-    )
-    return age(next(filter(None, moments), None), now)
+    return age(event.get("lastTimestamp") or event.get("eventTime"), now)
 
 
 def _event_object(event: Object, _: datetime) -> str:
@@ -171,18 +157,6 @@ def _claim_status(claim: Object, _: datetime) -> str:
     return "Terminating" if terminating else str(at(claim, "status", "phase", default=""))
 
 
-def _of_bound_claim(*path: str) -> Callable[[Object, datetime], Any]:
-    return lambda claim, _: at(claim, *path, default="") if at(claim, "spec", "volumeName") else ""
-
-
-_ACCESS = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-
-
-def _access_modes(claim: Object, _: datetime) -> str:
-    modes = at(claim, "status", "accessModes", default=[]) if at(claim, "spec", "volumeName") else []
-    return ",".join(short for mode, short in _ACCESS.items() if mode in modes)
-
-
 _BUILT_IN: dict[str, tuple[Column, ...]] = {
     builtin.PODS.plural: (
         _NAME,
@@ -197,10 +171,8 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         _NAME,
         Column("Type", _at("spec", "type")),
         Column("Cluster-IP", _at("spec", "clusterIP")),
-        Column("External-IP", lambda _obj, _now: _NONE),
         Column("Port(s)", _service_ports),
         _AGE,
-        Column("Selector", _selector, 1),
     ),
     builtin.EVENTS.plural: (
         Column("Last Seen", _event_last_seen),
@@ -223,10 +195,7 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
     builtin.PERSISTENT_VOLUME_CLAIMS.plural: (
         _NAME,
         Column("Status", _claim_status),
-        Column("Volume", _at("spec", "volumeName", default="")),
-        Column("Capacity", _of_bound_claim("status", "capacity", "storage")),
-        Column("Access Modes", _access_modes),
-        Column("StorageClass", _at("spec", "storageClassName", default="")),
+        Column("Capacity", _at("status", "capacity", "storage", default="")),
         _AGE,
     ),
 }

@@ -1,6 +1,6 @@
 """Verbs with an immediate response: each applies a request to the store and returns the answer.
 
-No HTTP and no waiting: `handlers` speaks HTTP for them, and a simulation asks them from within its process.
+No HTTP and no waiting: `server` speaks HTTP for them, and a simulation asks them from within its process.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from typing import Any
 
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver.json_values import Object, at
-from mxnet_operator.local.apiserver.paging import read_page
 from mxnet_operator.local.apiserver.patch import patcher
 from mxnet_operator.local.apiserver.requests import (
     Request,
@@ -80,17 +79,15 @@ class Verbs:
 
     def _list(self, request: Request, target: Target) -> Answer:
         selector = object_selector(target, request.query)
-        items, metadata = read_page(self._store, target.resource, target.namespace, selector, request.query)
-        return self._objects(request, target, items, metadata)
+        return self._objects(request, target, self._store.select(target.resource, target.namespace, selector))
 
     def _create(self, request: Request, target: Target) -> Answer:
-        body = read_object(request, target.resource)
-        options = write_options(request, target)
+        body, options = read_object(request), write_options(request, target)
         obj = self._store.create(target.resource, target.namespace, body, options)
         return self._object(request, target, obj, 201, options.warnings)
 
     def _update(self, request: Request, target: Target) -> Answer:
-        body, options = read_object(request, target.resource), write_options(request, target)
+        body, options = read_object(request), write_options(request, target)
         obj = self._store.update(target.resource, target.namespace, target.name, body, options)
         return self._object(request, target, obj, 200, options.warnings)
 
@@ -118,8 +115,7 @@ class Verbs:
         for obj in self._store.select(resource, target.namespace, object_selector(target, request.query)):
             namespace = obj["metadata"].get("namespace", "")
             deleted.append(self._store.delete(resource, namespace, obj["metadata"]["name"], options)[0])
-        metadata = {"resourceVersion": str(self._store.storage.revision)}
-        return self._objects(request, target, deleted, metadata)
+        return self._objects(request, target, deleted)
 
     def _object(
         self, request: Request, target: Target, obj: Object, code: int = 200, warnings: Sequence[str] = ()
@@ -129,8 +125,9 @@ class Verbs:
             obj = table(target.resource, [obj], self._store.clock(), metadata)
         return Answer(obj, code, warnings)
 
-    def _objects(self, request: Request, target: Target, items: Sequence[Object], metadata: Object) -> Answer:
-        resource = target.resource
+    def _objects(self, request: Request, target: Target, items: Sequence[Object]) -> Answer:
+        """Answer with a whole list: the API lets a server ignore `limit`."""
+        resource, metadata = target.resource, {"resourceVersion": str(self._store.storage.revision)}
         if wants_table(request.headers):
             return Answer(table(resource, items, self._store.clock(), metadata))
         if not resource.custom:  # the list says what they are, for all of them
