@@ -22,7 +22,6 @@ class Host:
     """Resources of the node: folder, processes, devices, logs, API client."""
 
     client: Client
-    node_name: str
     folder: Path
     """Folder with a folder for each pod, named by its uid."""
     short_path: ShortPath

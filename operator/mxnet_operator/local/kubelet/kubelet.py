@@ -74,7 +74,6 @@ class Kubelet:
         short_path = ShortPath(folder)
         self._host = Host(
             client=client,
-            node_name=NODE,
             folder=folder,
             short_path=short_path,
             images=images,
@@ -92,15 +91,15 @@ class Kubelet:
         self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
         self._service_reflector = Reflector(client, SERVICES, self._services, _decode, lambda *_: None)
         self._nodes: Indexer[Object] = Indexer()
-        self._node_reflector = Reflector(client, NODES, self._nodes, _decode, self._node_changed)
+        self._node_reflector = Reflector(client, NODES, self._nodes, _decode, lambda *_: pods_changed.notify())
         self._scheduler = Scheduler(
             client,
             NODE,
             allocatable=offered,
-            nodes=self._all_nodes,
+            node=lambda: self._nodes.get(NODE),
             pods=self._all_pods,
             why_blocked=self._volume_claims.why_unusable,
-            changes=self._host.pods_changed,
+            changes=pods_changed,
             events=self._scheduler_events,
         )
 
@@ -146,18 +145,13 @@ class Kubelet:
         self._host.pods.change(old, new)
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
             self._vanished(old)
-        if new is not None and new["spec"].get("nodeName") == self._host.node_name:
+        if new is not None and new["spec"].get("nodeName"):  # whatever its name: there is one node
             known = self._pods.get(new["metadata"]["uid"])
             if known is not None:
                 known.update(new)
             else:
                 self._admit(new)
         self._host.pods_changed.notify()
-
-    def _node_changed(self, old: Object | None, new: Object | None) -> None:
-        """Have the scheduler look again where a Node comes, goes, or has other rules; callback of the reflector."""
-        if _rules(old) != _rules(new):
-            self._host.pods_changed.notify()
 
     def _admit(self, pod: Object) -> None:
         uid, status = pod["metadata"]["uid"], pod.get("status") or {}
@@ -210,15 +204,6 @@ class Kubelet:
 
     def _all_pods(self) -> list[Object]:
         return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]
-
-    def _all_nodes(self) -> dict[str, Object]:
-        nodes = (self._nodes.get(key) for key in self._nodes)
-        return {node["metadata"]["name"]: node for node in nodes if node is not None}
-
-
-def _rules(node: Object | None) -> Object | None:
-    """Return what of a Node says which pods may have it; its status changes with every heartbeat."""
-    return None if node is None else {"labels": node["metadata"].get("labels"), "spec": node.get("spec")}
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
