@@ -58,7 +58,7 @@ class Stored(Shape, frozen=True):
     metadata: _StoredMetadata
 
 
-class _ListMeta(Shape, frozen=True):
+class ListMeta(Shape, frozen=True):
     resource_version: str
     continue_: str = msgspec.field(default="", name="continue")
 
@@ -66,7 +66,7 @@ class _ListMeta(Shape, frozen=True):
 class AnyList(Shape, frozen=True):
     """List of objects of any kind, or a page of one."""
 
-    metadata: _ListMeta
+    metadata: ListMeta
     items: list[Stored]
 
 

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from mxnet_operator.kube.answers import decoded
+from mxnet_operator.kube.answers import ListMeta, decoded
 
 SILENCE_SECONDS: Final = 80.0
 """Seconds without a byte after which a watch counts as dead: servers send a bookmark every minute."""
@@ -41,25 +41,11 @@ class Event(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-class _PageMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str
-    continue_: str = msgspec.field(default="", name="continue")
-
-
 class Page(msgspec.Struct, frozen=True):
     """Page of a list."""
 
-    metadata: _PageMeta
+    metadata: ListMeta
     items: list[msgspec.Raw]
-
-
-def event_of(line: bytes) -> Event:
-    """Decode a line of a watch.
-
-    Raises:
-        InvalidAnswerError: it is none.
-    """
-    return decoded(line, Event)
 
 
 def meta_of(raw: bytes | msgspec.Raw) -> Meta:

@@ -230,7 +230,7 @@ class Reflector(Generic[T]):
 
         async def decoded() -> AsyncIterator[tuple[frames.Event, frames.Meta]]:
             async for line in lines:
-                event = frames.event_of(line)
+                event = answers.decoded(line, frames.Event)
                 if event.type == "ERROR":
                     raise ApiError.from_status(answers.decoded(event.object, dict[str, Any]))
                 meta = frames.meta_of(event.object)

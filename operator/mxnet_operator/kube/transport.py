@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Mu
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final, TypeVar
+from typing import Final, TypedDict, TypeVar
 
 import aiohttp
 import msgspec
@@ -31,11 +31,12 @@ from mxnet_operator.kube.errors import (
     SilentConnectionError,
     WriteFencedError,
 )
-from mxnet_operator.kube.instrumentation import RequestObserver
 
 T = TypeVar("T")
 
 Params = Mapping[str, str | int | bool]
+RequestObserver = Callable[[str, str, str], None]
+"""Callback for each request sent, for metrics: method, the server's host and port, and the HTTP status or `<error>`."""
 
 ATTEMPTS: Final = 4
 """How often a request that may be repeated is sent, the first time included."""
@@ -72,26 +73,41 @@ class Request:
     """Called right before each attempt; where it returns false, the request fails with WriteFencedError."""
 
 
+class Options(TypedDict, total=False):
+    """Options of a connection pool; times are in seconds."""
+
+    connect_timeout: float
+    request_timeout: float
+    max_connections: int
+    observer: RequestObserver | None
+    attempts: int
+    user_agent: str
+    """Replaces the usual one."""
+    connector: aiohttp.TCPConnector | None
+    """Its connections and their number are shared; whoever made it closes it."""
+    clock: Callable[[], float]
+
+
 class Transport:
-    """Connection pool to one API server; timeouts are in seconds, nothing connects before the first request."""
+    """Connection pool to one API server, which nothing connects to before the first request."""
 
     def __init__(
         self,
         credentials: Credentials,
-        connect_timeout: float,
-        request_timeout: float,
-        max_connections: int,
-        observer: RequestObserver | None = None,
         *,
+        connect_timeout: float = 10.0,
+        request_timeout: float = 60.0,
+        max_connections: int = 100,
+        observer: RequestObserver | None = None,
         attempts: int = ATTEMPTS,
         user_agent: str = "",
-        clock: Callable[[], float] | None = None,
         connector: aiohttp.TCPConnector | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the settings of the pool, which `open` creates where no `connector` is given."""
         self._attempts = attempts
         self._user_agent = user_agent or _user_agent()
-        self._observer = observer or _ignore
+        self._observer = observer or (lambda *_: None)
         self.credentials = credentials
         self._timeout = aiohttp.ClientTimeout(total=request_timeout, connect=connect_timeout)
         self._max_connections = max_connections
@@ -100,7 +116,7 @@ class Transport:
         self._auth: Mapping[str, str] = {}
         self._auth_until = 0.0
         self._auth_lock = asyncio.Lock()
-        self._clock = clock or time.monotonic
+        self._clock = clock
         self._trust_again_at = float("-inf")
         self._distrusted_since: float | None = None
 
@@ -336,10 +352,6 @@ def _keep_alive(reply: aiohttp.ClientResponse) -> None:
         for option, value in _KEEP_ALIVE:
             if hasattr(socket, option):  # not on every system
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-
-
-def _ignore(method: str, host: str, code: str) -> None:
-    """Do nothing; default request observer."""
 
 
 def _in_words(error: Exception) -> str:
