@@ -13,9 +13,9 @@ from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running.images import _drop_old_snapshots
 from mxnet_operator.local.claims import lock, open_lock
 from mxnet_operator.local.home import cluster_files
-from mxnet_operator.local.images import BASE_IMAGE, ImageStore, take_snapshot
 from mxnet_operator.local.images.environment import MARK
-from mxnet_operator.local.images.store import KEPT_SNAPSHOTS
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.store import BASE_IMAGE, KEPT_SNAPSHOTS, ImageStore
 
 SLEEP = "import time; open('model', 'w').close(); print('asleep', flush=True); time.sleep(1000)"
 HOUR = 3601

@@ -27,8 +27,7 @@ from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.client.job_client import JobRef
-from mxnet_operator.local.apiserver import LogSource
-from mxnet_operator.local.apiserver.logs import LogRequest
+from mxnet_operator.local.apiserver.logs import LogRequest, LogSource
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 

@@ -7,10 +7,10 @@ import pytest
 from apiserver_objects import config_map, event, mxjob, pod
 
 from mxnet_operator.api.crd import custom_resource_definition, definitions, legacy_definitions
-from mxnet_operator.local.apiserver import DeleteOptions, Store
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS
 from mxnet_operator.local.apiserver.statuses import StatusError
+from mxnet_operator.local.apiserver.store import DeleteOptions, Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

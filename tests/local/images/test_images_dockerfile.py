@@ -2,8 +2,7 @@
 
 import pytest
 
-from mxnet_operator.local.images import Start
-from mxnet_operator.local.images.folder import read_start
+from mxnet_operator.local.images.folder import Start, read_start
 
 
 @pytest.mark.parametrize(

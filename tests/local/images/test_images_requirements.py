@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from mxnet_operator.local.images import BASE_IMAGE, GPU_IMAGE, BuildError, ImageError, ImageStore, take_snapshot
 from mxnet_operator.local.images.lock import read_lock
 from mxnet_operator.local.images.requirements import read_plain
-from mxnet_operator.local.images.uv_process import Ended, build_error
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.store import BASE_IMAGE, GPU_IMAGE, ImageStore
+from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, build_error
 
 
 @pytest.fixture

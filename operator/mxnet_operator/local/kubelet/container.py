@@ -14,7 +14,8 @@ from mxnet_operator.api.exit_codes import OUT_OF_MEMORY
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.local.events import EventType, now
 from mxnet_operator.local.home import full_disk
-from mxnet_operator.local.images import BuildError, BuildProgress, ImageError, ReadyImage
+from mxnet_operator.local.images.store import ReadyImage
+from mxnet_operator.local.images.uv_process import BuildError, BuildProgress, ImageError
 from mxnet_operator.local.kubelet.environment import ConfigError
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.log_file import LogFile

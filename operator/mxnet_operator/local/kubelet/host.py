@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.local.events import EventRecorder
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images.store import ImageStore
 from mxnet_operator.local.kubelet.devices import Devices
 from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.loopback import PodIndex

@@ -16,7 +16,7 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import NODES, PODS, SERVICES
 from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.home import CLAIMS
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images.store import ImageStore
 from mxnet_operator.local.kubelet.devices import Devices, device_kinds
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.logs import Logs

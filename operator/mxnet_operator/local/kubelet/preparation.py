@@ -24,8 +24,9 @@ from mxnet_operator.api.quantities import container_requests
 from mxnet_operator.builders.fail_fast import HOOK, MOUNT_PATH
 from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.apiserver.keyed_objects import fetch_keyed_objects
-from mxnet_operator.local.images import ReadyImage, Start
 from mxnet_operator.local.images.environment import PYTHON_VARIABLES
+from mxnet_operator.local.images.folder import Start
+from mxnet_operator.local.images.store import ReadyImage
 from mxnet_operator.local.kubelet import environment
 from mxnet_operator.local.kubelet.environment import ConfigError, expand
 from mxnet_operator.local.kubelet.host import Host
