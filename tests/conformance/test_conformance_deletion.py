@@ -156,16 +156,6 @@ async def test_a_foreground_delete_waits_for_the_dependents(api, namespace):
     await gone(api, f"{JOBS.format(namespace)}/a")
 
 
-async def test_a_collection_is_deleted_by_selector(api, namespace):
-    path = PODS.format(namespace)
-    for name, app in (("a", "x"), ("b", "x"), ("c", "y")):
-        (await api.post(path, pod(name, labels={"app": app}))).ok()
-    deleted = (await api.delete(path, labelSelector="app=x")).ok()
-    assert deleted["kind"] == "PodList"
-    assert [item["metadata"]["name"] for item in deleted["items"]] == ["a", "b"]
-    assert [item["metadata"]["name"] for item in (await api.get(path)).ok()["items"]] == ["c"]
-
-
 async def test_a_namespace_takes_its_contents_along(api, namespace):
     (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
     (await api.post(PODS.format(namespace), pod("p", node="n"))).ok()

@@ -80,21 +80,6 @@ class ApiResources(Shape, frozen=True):
     resources: list[_ApiResource]
 
 
-class _LeaseSpec(Shape, frozen=True):
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: str | None = None
-    renew_time: str | None = None
-    lease_transitions: int | None = None
-
-
-class Lease(Shape, frozen=True):
-    """Lease, which may have no holder."""
-
-    metadata: Metadata
-    spec: _LeaseSpec | None = None
-
-
 def decoded(body: bytes | msgspec.Raw, as_a: type[T]) -> T:
     """Decode JSON into a value of this type.
 

@@ -14,20 +14,7 @@ from mxnet_operator.kube.credentials import Credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CommandFailedError
 from mxnet_operator.kube.transport import Options, Params, Request, Transport
 
-__all__ = [
-    "JSON_PATCH",
-    "MERGE_PATCH",
-    "PAGE",
-    "STRATEGIC_MERGE_PATCH",
-    "ApiError",
-    "ApiUnavailable",
-    "Client",
-    "CommandFailedError",
-    "Params",
-]
-
 MERGE_PATCH: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 T = TypeVar("T")

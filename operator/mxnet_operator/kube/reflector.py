@@ -13,9 +13,10 @@ import msgspec
 from mxnet_operator.kube import answers, frames
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.client import PAGE, Client, Params
+from mxnet_operator.kube.client import PAGE, Client
 from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError
 from mxnet_operator.kube.resources import Resource
+from mxnet_operator.kube.transport import Params
 
 T = TypeVar("T")
 

@@ -168,44 +168,27 @@ class Transport:
         self, path: str, params: Sequence[tuple[str, str]], protocol: str
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a WebSocket to a path, for a subresource such as a pod's `exec`; messages have no limits."""
-        credentials = self.credentials
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
         try:
-            try:
-                opened = await self._open_websocket(path, params, protocol)
-            except aiohttp.WSServerHandshakeError as error:
-                if error.status != 401 or not await self._renew(credentials):
-                    raise
-                opened = await self._open_websocket(path, params, protocol)
-            except _BROKEN as error:
-                if not _is_about_tls(error) or not await self._trust_anew(credentials):
-                    raise
-                opened = await self._open_websocket(path, params, protocol)
-            try:
+            async with asyncio.timeout(self._timeout.total):  # aiohttp's own limit for a handshake is five minutes
+                opened = await self._session.ws_connect(
+                    yarl.URL(self.credentials.server + path, encoded=True),
+                    params=params,
+                    protocols=(protocol,),
+                    headers=await self._authorization(),
+                    max_msg_size=0,
+                    heartbeat=_HEARTBEAT,
+                    ssl=self.credentials.ssl or True,
+                    server_hostname=self.credentials.server_hostname,
+                    proxy=self.credentials.proxy,
+                )
+            async with opened:
                 yield opened
-            finally:
-                await opened.close()
         except aiohttp.WSServerHandshakeError as error:
             raise ApiError(error.status, "", f"{path}: {http.HTTPStatus(error.status).phrase}") from error
         except _BROKEN as error:
             raise ApiUnavailable(f"{self.credentials.server}: {_in_words(error)}") from error
-
-    async def _open_websocket(
-        self, path: str, params: Sequence[tuple[str, str]], protocol: str
-    ) -> aiohttp.ClientWebSocketResponse:
-        if self._session is None:
-            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
-        async with asyncio.timeout(self._timeout.total):  # aiohttp's own limit for a handshake is five minutes
-            return await self._session.ws_connect(
-                yarl.URL(self.credentials.server + path, encoded=True),
-                params=params,
-                protocols=(protocol,),
-                headers=await self._authorization(),
-                max_msg_size=0,
-                heartbeat=_HEARTBEAT,
-                ssl=self.credentials.ssl or True,
-                server_hostname=self.credentials.server_hostname,
-                proxy=self.credentials.proxy,
-            )
 
     @contextlib.asynccontextmanager
     async def _exchange(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 READ = frozenset({"get", "list", "watch"})
-WRITE = READ | {"create", "update", "patch", "delete", "deletecollection"}
+WRITE = READ | {"create", "update", "patch", "delete"}
 
 Key = tuple[str, str]
 """Identity of a resource in the store, common to all of its versions: (group, plural)."""
@@ -84,18 +84,7 @@ _EVENT_FIELDS = (
 )
 _STATUS = frozenset({"status"})
 
-NAMESPACES = Resource(
-    "",
-    "v1",
-    "namespaces",
-    "Namespace",
-    False,
-    ("ns",),
-    (),
-    _STATUS,
-    WRITE - {"deletecollection"},
-    fields=("status.phase",),
-)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False, ("ns",), (), _STATUS, fields=("status.phase",))
 NODES = Resource("", "v1", "nodes", "Node", False, ("no",), (), _STATUS, fields=("spec.unschedulable",))
 PODS = Resource(
     "", "v1", "pods", "Pod", True, ("po",), ("all",), frozenset({"status", "log", "binding"}), fields=_POD_FIELDS

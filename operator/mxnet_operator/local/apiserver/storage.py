@@ -74,13 +74,6 @@ class Storage:
         self._journals = {key: Journal(first_revision, history) for key in keys}
         self._observers: list[Callable[[Change], None]] = []
 
-    def fork(self) -> "Storage":
-        """Make an independent copy with the same objects and without their history."""
-        fork = Storage((), self.revision, self._history)
-        fork._objects = {key: dict(objects) for key, objects in self._objects.items()}
-        fork._journals = {key: Journal(self.revision, self._history) for key in self._journals}
-        return fork
-
     def observe(self, observer: Callable[[Change], None]) -> None:
         self._observers.append(observer)
 

@@ -4,7 +4,6 @@ Time and randomness come from outside, so that a simulation can repeat itself. O
 read them, never change them.
 """
 
-import copy
 import dataclasses
 import random
 import uuid
@@ -125,12 +124,6 @@ class Store:
             self.create(builtin.NAMESPACES, "", {"metadata": {"name": name}})
         for crd in self.catalog.definitions:
             self.create(builtin.CUSTOM_RESOURCE_DEFINITIONS, "", _established(crd, timestamp(clock())))
-
-    def fork(self, clock: Callable[[], datetime], rng: random.Random) -> "Store":
-        """Make an independent copy with the same objects, faster than creating them again."""
-        fork = copy.copy(self)
-        fork.clock, fork._rng, fork.storage = clock, rng, self.storage.fork()
-        return fork
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Read an object.

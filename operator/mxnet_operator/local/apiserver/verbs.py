@@ -72,9 +72,6 @@ class Verbs:
             case "DELETE", True:
                 allow("delete" in verbs and not target.subresource)
                 return self._delete(request, target)
-            case "DELETE", False:
-                allow("deletecollection" in verbs and in_one_place)
-                return self._delete_collection(request, target)
         raise method_not_allowed()
 
     def _list(self, request: Request, target: Target) -> Answer:
@@ -108,14 +105,6 @@ class Verbs:
         if gone and target.resource not in _ANSWERED_WITH_OBJECT:
             return Answer(success(target.resource, target.name, obj["metadata"]["uid"]))
         return self._object(request, target, obj)
-
-    def _delete_collection(self, request: Request, target: Target) -> Answer:
-        options = delete_options(request)
-        resource, deleted = target.resource, []
-        for obj in self._store.select(resource, target.namespace, object_selector(target, request.query)):
-            namespace = obj["metadata"].get("namespace", "")
-            deleted.append(self._store.delete(resource, namespace, obj["metadata"]["name"], options)[0])
-        return self._objects(request, target, deleted)
 
     def _object(
         self, request: Request, target: Target, obj: Object, code: int = 200, warnings: Sequence[str] = ()
