@@ -237,7 +237,6 @@ async def test_the_grace_of_a_pod_is_fixed(api, namespace):
 @pytest.mark.parametrize(
     "query",
     [
-        {"watch": "1", "resourceVersion": "x"},
         {"watch": "1", "timeoutSeconds": "x"},
         {"fieldSelector": "x"},
     ],

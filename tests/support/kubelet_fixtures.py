@@ -164,7 +164,7 @@ class Node:
 
     def processes(self) -> Any:
         """The live processes that carry this kubelet's mark."""
-        return marked(CLUSTER_MARKER, self.kubelet.cluster_id)
+        return marked(CLUSTER_MARKER, self.kubelet._host.processes.cluster_id)
 
 
 def statuses(pod: dict[str, Any]) -> list[dict[str, Any]]:

@@ -13,9 +13,8 @@ from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.resources import resource_of
-from mxnet_operator.kube.answers import Stored, decoded, document
+from mxnet_operator.kube.answers import SILENCE_SECONDS, Event, Stored, decoded, document
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.kube.frames import SILENCE_SECONDS, Event
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.readers.pods import is_owned_by
 

@@ -116,7 +116,7 @@ async def test_definitions_are_read_only(api):
 async def test_the_methods_of_a_path_are_limited(api):
     assert (await api.ask("PUT", PATH, mxjob("a"))).code == 405
     assert (await api.ask("POST", f"{PATH}/a", mxjob("a"))).code == 405
-    assert (await api.ask("POST", "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code == 404
+    assert (await api.ask("POST", "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code == 405
     assert (await api.ask("OPTIONS", PATH)).code == 405
     assert (await api.get("/api/v1/namespaces/default/nodes")).code == 404
     assert (await api.get(f"{PATH}/a/scale")).code == 404

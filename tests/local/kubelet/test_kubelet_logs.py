@@ -6,8 +6,7 @@ import resource
 from kubelet_fixtures import make_pod, terminated
 
 from mxnet_operator.local.apiserver.logs import LogRequest
-from mxnet_operator.local.kubelet.log_file import LINE_LIMIT, LogFile
-from mxnet_operator.local.kubelet.logs import Logs
+from mxnet_operator.local.kubelet.logs import LINE_LIMIT, LogFile, Logs
 
 
 async def read(log, **query):

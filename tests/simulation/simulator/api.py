@@ -22,12 +22,11 @@ from mxnet_operator.kube.transport import Request as Sent
 from mxnet_operator.local.apiserver import resources
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.patch import MERGE_PATCH
-from mxnet_operator.local.apiserver.requests import Request, find_target
+from mxnet_operator.local.apiserver.requests import Request, Verbs, find_target
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.statuses import StatusError
 from mxnet_operator.local.apiserver.storage import Journal
 from mxnet_operator.local.apiserver.store import DeleteOptions, Store, WriteOptions
-from mxnet_operator.local.apiserver.verbs import Verbs
 
 NAMESPACE = "default"
 GANGS = coscheduling.backend()

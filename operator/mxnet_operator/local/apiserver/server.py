@@ -20,8 +20,11 @@ from mxnet_operator.local.apiserver.json_values import at
 from mxnet_operator.local.apiserver.logs import LogSource, log_request
 from mxnet_operator.local.apiserver.requests import (
     BODY_LIMIT,
+    Answer,
     Request,
     Target,
+    Verbs,
+    allow,
     find_target,
     truth,
     watch_options,
@@ -29,7 +32,6 @@ from mxnet_operator.local.apiserver.requests import (
 from mxnet_operator.local.apiserver.statuses import StatusError, bad_request
 from mxnet_operator.local.apiserver.store import Store
 from mxnet_operator.local.apiserver.tables import table, wants_table
-from mxnet_operator.local.apiserver.verbs import Answer, Verbs, allow
 from mxnet_operator.local.apiserver.watch import watch
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from mxnet_operator.local.images.store import ReadyImage
 from mxnet_operator.local.images.uv_process import BuildError, BuildProgress, ImageError
 from mxnet_operator.local.kubelet.environment import ConfigError
 from mxnet_operator.local.kubelet.host import Host
-from mxnet_operator.local.kubelet.log_file import LogFile
+from mxnet_operator.local.kubelet.logs import LogFile
 from mxnet_operator.local.kubelet.loopback import Pending
 from mxnet_operator.local.kubelet.preparation import (
     NoCommandError,

@@ -29,7 +29,6 @@ from mxnet_operator.local.kubelet.short_path import ShortPath
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 from mxnet_operator.local.waiting import Changes, Timing
-from mxnet_operator.readers.pods import ENDED
 
 Object = dict[str, Any]
 
@@ -104,11 +103,6 @@ class Kubelet:
         )
 
     @property
-    def cluster_id(self) -> str:
-        """Value of MXJOB_CLUSTER_ID in the environment of every process of this kubelet, and of its earlier runs."""
-        return self._host.processes.cluster_id
-
-    @property
     def log_source(self) -> Logs:
         return self._host.logs
 
@@ -154,11 +148,7 @@ class Kubelet:
         self._host.pods_changed.notify()
 
     def _admit(self, pod: Object) -> None:
-        uid, status = pod["metadata"]["uid"], pod.get("status") or {}
-        if status.get("podIP"):
-            self._addresses.hold(uid, status["podIP"])
-        if status.get("phase") in ENDED:
-            return
+        uid = pod["metadata"]["uid"]
         try:
             address = self._addresses.take(uid)
         except AddressesExhausted as error:

@@ -47,7 +47,7 @@ class Pod:
             *(ContainerRecord(each, initial=False) for each in spec["containers"]),
         ]
         self._containers: list[Container] = []
-        self._start_time = (pod.get("status") or {}).get("startTime") or now()
+        self._start_time = now()
         self._failure: dict[str, str] = {}
         self._over = False
         self._stop = Stop()
@@ -116,10 +116,6 @@ class Pod:
             self._kill = loop.call_at(at, self._signal, signal.SIGKILL)
 
     async def _live(self) -> None:
-        if (self._pod.get("status") or {}).get("phase") == "Running":
-            # An earlier kubelet ran it, and took its processes along when it went.
-            self._lose_the_rest()
-            return
         try:
             place = await self._stop.unless(self._placed())
             for record in self._records:
