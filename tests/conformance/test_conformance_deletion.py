@@ -121,26 +121,6 @@ async def test_a_dependent_keeps_the_owner_that_is_left(api, namespace):
     assert [each["name"] for each in event["object"]["metadata"]["ownerReferences"]] == ["b"]
 
 
-async def _collector_knows(api, namespace):
-    """Wait until the garbage collector, which reads config maps in their order, knows of all that were made so far.
-
-    Kubernetes' own lets no dependent go that it hasn't seen, and deletes it once it sees it.
-    """
-    absent = {"metadata": {"name": "absent", "uid": "none"}, "apiVersion": "kubeflow.org/v1", "kind": "MXJob"}
-    (await api.post(CONFIG_MAPS.format(namespace), config_map("last", owner=absent))).ok()
-    await gone(api, f"{CONFIG_MAPS.format(namespace)}/last")
-
-
-async def test_an_orphan_outlives_its_owner(api, namespace):
-    owner = (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
-    (await api.post(CONFIG_MAPS.format(namespace), config_map("c", owner=owner))).ok()
-    await _collector_knows(api, namespace)
-    (await api.delete(f"{JOBS.format(namespace)}/a", {"propagationPolicy": "Orphan"})).ok()
-    await gone(api, f"{JOBS.format(namespace)}/a")
-    orphan = (await api.get(f"{CONFIG_MAPS.format(namespace)}/c")).ok()
-    assert "ownerReferences" not in orphan["metadata"]
-
-
 async def test_a_foreground_delete_waits_for_the_dependents(api, namespace):
     owner = (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
     held = pod("p", node="n")

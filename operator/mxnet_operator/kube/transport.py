@@ -102,7 +102,7 @@ class Transport:
         attempts: int = ATTEMPTS,
         user_agent: str = "",
         connector: aiohttp.TCPConnector | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Store the settings of the pool, which `open` creates where no `connector` is given."""
         self._attempts = attempts
@@ -116,7 +116,7 @@ class Transport:
         self._auth: Mapping[str, str] = {}
         self._auth_until = 0.0
         self._auth_lock = asyncio.Lock()
-        self._clock = clock
+        self._clock = clock or time.monotonic
         self._trust_again_at = float("-inf")
         self._distrusted_since: float | None = None
 

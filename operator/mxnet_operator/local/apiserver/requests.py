@@ -107,7 +107,7 @@ def _read_object(request: Request) -> Any:
     if _media_type(request) != protobuf.MEDIA_TYPE:
         return _read_json(request)
     try:
-        return protobuf._read_object(request.body)
+        return protobuf.read_object(request.body)
     except protobuf.ProtobufError as error:
         raise unsupported_media_type((_JSON,)) from error
 
@@ -138,6 +138,8 @@ def _delete_options(request: Request) -> DeleteOptions:
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
         raise bad_request("json: cannot unmarshal into Go struct field DeleteOptions.gracePeriodSeconds of type int64")
     propagation = body.get("propagationPolicy") or request.query.get("propagationPolicy", "")
+    if propagation == "Orphan":
+        raise bad_request("propagationPolicy: the local cluster doesn't support Orphan")
     return DeleteOptions(
         grace,
         propagation,

@@ -46,8 +46,6 @@ _FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
 PROTECTION = "kubernetes.io/pvc-protection"
 """Finalizer of a claim, which goes once no pod uses the claim."""
 FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
-_PROPAGATION: dict[str, list[str]] = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN], "Background": []}
 _PARTS = ("spec", "status")
 _FROM_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
@@ -267,8 +265,8 @@ class Store:
             return self._terminate_namespace(old, options.dry_run), False
         finalizers = at(old, "metadata", "finalizers", default=[])
         if options.propagation:
-            finalizers = [each for each in finalizers if each not in (FOREGROUND, ORPHAN)]
-            finalizers += _PROPAGATION.get(options.propagation, [])
+            finalizers = [each for each in finalizers if each != FOREGROUND]
+            finalizers += [FOREGROUND] if options.propagation == "Foreground" else []
         grace = _grace(old, options.grace) if resource is builtin.PODS else 0
         gone = not finalizers and not grace
         if options.dry_run:

@@ -69,7 +69,7 @@ class Kubelet:
         self._clean_ups: set[asyncio.Task[None]] = set()
         self._scheduler_events = EventRecorder(client, "default-scheduler", NODE)
         pods_changed = Changes()
-        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._all_pods, pods_changed, timing)
+        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._cache.values, pods_changed, timing)
         short_path = ShortPath(folder)
         self._host = Host(
             client=client,
@@ -96,7 +96,7 @@ class Kubelet:
             NODE,
             allocatable=offered,
             node=lambda: self._nodes.get(NODE),
-            pods=self._all_pods,
+            pods=self._cache.values,
             why_blocked=self._volume_claims.why_unusable,
             changes=pods_changed,
             events=self._scheduler_events,
@@ -187,13 +187,10 @@ class Kubelet:
             lambda: [each for each in self._host.folder.iterdir() if _UID.fullmatch(each.name)]
         )
         # What is known is looked up after the folders, so that one made meanwhile is never taken for a left-over.
-        known = {pod["metadata"]["uid"] for pod in self._all_pods()}
+        known = {pod["metadata"]["uid"] for pod in self._cache.values()}
         for folder in found:
             if folder.name not in known and not await asyncio.to_thread(outlives_cluster, folder):
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-    def _all_pods(self) -> list[Object]:
-        return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from mxnet_operator.local.apiserver.logs import LogRequest
@@ -173,7 +173,7 @@ class Logs:
 async def _read(log: LogFile | None, request: LogRequest) -> AsyncIterator[bytes]:
     if log is None:
         return
-    since, left = _since(request), request.limit_bytes
+    since, left = (_rfc3339nano(request.since).encode() if request.since else b""), request.limit_bytes
     position = log.oldest if request.tail_lines is None else _tail_position(log, request.tail_lines)
     line_begins = True
     rest = b""
@@ -229,11 +229,3 @@ def _range(log: LogFile, begin: int, end: int) -> bytes:
         begin, data = log.read(begin, end - begin)
         pieces.append(data)
     return b"".join(pieces)
-
-
-def _since(request: LogRequest) -> bytes:
-    if request.since_seconds is not None:
-        return _rfc3339nano(datetime.now(UTC) - timedelta(seconds=request.since_seconds)).encode()
-    if request.since_time is None:
-        return b""
-    return _rfc3339nano(datetime.fromisoformat(request.since_time).astimezone(UTC)).encode()
