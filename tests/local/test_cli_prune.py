@@ -11,7 +11,7 @@ from mxnet_operator.cli.daemons import local_prune
 from mxnet_operator.cli.daemons.local_prune import Use, delete, leftovers
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running.images import _drop_old_snapshots
-from mxnet_operator.local.claims import lock, open_lock
+from mxnet_operator.local.claims import open_lock, try_lock
 from mxnet_operator.local.home import cluster_files
 from mxnet_operator.local.images.environment import MARK
 from mxnet_operator.local.images.snapshot import take_snapshot
@@ -114,7 +114,7 @@ def test_environments_are_those_of_no_image_in_use_and_of_no_build(store, tmp_pa
     assert found == [cache / "building", cache / "other"]
 
     with os.fdopen(open_lock(cache / "building.lock")) as held:
-        lock(held.fileno())
+        assert try_lock(held.fileno())
         store.drop_environments(found)
 
     assert [(cache / each / MARK).exists() for each in ("building", "other")] == [True, False]

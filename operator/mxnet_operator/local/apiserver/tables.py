@@ -28,17 +28,10 @@ class Column:
     cell: Callable[[Object, datetime], Any]
     priority: int = 0
     type: str = "string"
-    format: str = ""
-    description: str = ""
 
     def definition(self) -> Object:
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": self.description or self.name,
-            "priority": self.priority,
-        }
+        apart = {"format": "", "description": self.name}
+        return {"name": self.name, "type": self.type, "priority": self.priority, **apart}
 
 
 def wants_table(headers: Mapping[str, str]) -> bool:
@@ -75,21 +68,14 @@ def _declared(column: Any) -> Column:
         found = at(obj, *path)
         return age(found, now) if kind == "date" else found
 
-    return Column(
-        column["name"],
-        cell,
-        column.get("priority", 0),
-        kind,
-        column.get("format", ""),
-        column.get("description", ""),
-    )
+    return Column(column["name"], cell, column.get("priority", 0), kind)
 
 
 def _at(*path: str | int, default: Any = _NONE) -> Callable[[Object, datetime], Any]:
     return lambda obj, _: at(obj, *path, default=default)
 
 
-_NAME = Column("Name", _at("metadata", "name"), format="name")
+_NAME = Column("Name", _at("metadata", "name"))
 _AGE = Column("Age", lambda obj, now: age(at(obj, "metadata", "creationTimestamp"), now))
 
 
@@ -181,7 +167,7 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         Column("Object", _event_object),
         Column("Message", lambda event, _: re.sub(r"\s*\n\s*", " ", at(event, "message", default="")).strip()),
         Column("Count", _at("count", default=1), 1, "integer"),
-        Column("Name", _at("metadata", "name"), 1, format="name"),
+        Column("Name", _at("metadata", "name"), 1),
     ),
     builtin.NODES.plural: (
         _NAME,

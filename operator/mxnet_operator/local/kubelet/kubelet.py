@@ -59,6 +59,7 @@ class Kubelet:
         devices = device_kinds(os.environ, gpus=options.gpus, share=options.gpu_share, counts=dict(options.resources))
         folder = state_dir.absolute()
         offered = capacity(options.cpus, devices, folder)
+        self.log_source = Logs()
         self._cache: Indexer[Object] = Indexer()
         self._services: Indexer[Object] = Indexer()
         self._client = client
@@ -78,7 +79,7 @@ class Kubelet:
             images=images,
             processes=Processes(cluster_id(folder), short_path.link),
             devices=Devices(devices),
-            logs=Logs(),
+            logs=self.log_source,
             events=EventRecorder(client, "kubelet", NODE),
             timing=timing,
             pods=PodIndex(),
@@ -101,10 +102,6 @@ class Kubelet:
             changes=pods_changed,
             events=self._scheduler_events,
         )
-
-    @property
-    def log_source(self) -> Logs:
-        return self._host.logs
 
     async def run(self) -> None:
         """Run pods until cancelled; on return every process of a pod has ended: by SIGTERM, a short grace, SIGKILL."""

@@ -30,7 +30,6 @@ _LOG = logging.getLogger(__name__)
 
 DEADLINE_REASON = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
-_DEFAULT_GRACE = 30
 
 
 class Pod:
@@ -84,9 +83,8 @@ class Pod:
         self._pod = pod
         metadata, spec = pod["metadata"], pod["spec"]
         if "deletionTimestamp" in metadata:
-            grace = metadata.get("deletionGracePeriodSeconds")
             self._deleted.set()
-            self.stop(_DEFAULT_GRACE if grace is None else grace)
+            self.stop(metadata["deletionGracePeriodSeconds"])
         seconds = spec.get("activeDeadlineSeconds")
         if seconds is not None and not self._stop.requested:
             started = datetime.fromisoformat(self._start_time).timestamp()
@@ -192,8 +190,7 @@ class Pod:
             return
         self._failure = {"reason": DEADLINE_REASON, "message": DEADLINE_MESSAGE}
         self._host.events.record(self._pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE)
-        grace = self._pod["spec"].get("terminationGracePeriodSeconds")
-        self.stop(_DEFAULT_GRACE if grace is None else grace)
+        self.stop(self._pod["spec"]["terminationGracePeriodSeconds"])
 
     def _lose_the_rest(self) -> None:
         """Give containers that will not run any more a final state.

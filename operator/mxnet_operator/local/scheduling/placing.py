@@ -134,15 +134,10 @@ def _sorted_out(gang: Gang, node: Node, blocked: Mapping[str, str]) -> tuple[lis
     waiting: list[_Waiting] = []
     for pod in gang.waiting:
         block = blocked.get(pod["metadata"]["uid"])
-        why, asks = f"0/1 nodes are available: {block}." if block else _mismatch(pod, node), {}
-        try:
-            asks = pod_requests(pod["spec"])
-        except ValueError as error:
-            why = why or f"0/1 nodes are available: {error}."
-        if why:
+        if why := f"0/1 nodes are available: {block}." if block else _mismatch(pod, node):
             never[pod["metadata"]["uid"]] = why
         else:
-            waiting.append(_Waiting(pod, asks))
+            waiting.append(_Waiting(pod, pod_requests(pod["spec"])))
     if len(waiting) > 1:
         waiting.sort(key=lambda each: _share(each.asks, node))
     if gang.needed and (why := _why_never(gang, waiting, never, node)):

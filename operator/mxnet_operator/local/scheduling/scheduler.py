@@ -33,14 +33,7 @@ FORMING_SECONDS: Final = 2.0
 
 def taken(pods: Iterable[Object]) -> Resources:
     """Add up what the pods take that have a node and haven't ended."""
-    requests = []
-    for pod in pods:
-        if gangs.is_held(pod):
-            try:
-                requests.append(pod_requests(pod["spec"]))
-            except ValueError:
-                _LOG.warning("pod %s asks for what is no quantity", pod["metadata"]["name"])
-    return add(requests)
+    return add(pod_requests(pod["spec"]) for pod in pods if gangs.is_held(pod))
 
 
 class Scheduler:
