@@ -205,7 +205,6 @@ class Verbs:
         if target.subresource == "binding":
             allow(request.method == "POST")
             return self._bind(request, target)
-        in_one_place = bool(target.namespace) or not resource.namespaced
         match request.method, bool(target.name):
             case "GET", False:
                 allow("list" in verbs)
@@ -214,7 +213,7 @@ class Verbs:
                 allow("get" in verbs)
                 return self._object(request, target, self._store.get(resource, target.namespace, target.name))
             case "POST", False:
-                allow("create" in verbs and in_one_place)
+                allow("create" in verbs and bool(target.namespace) == resource.namespaced)
                 return self._create(request, target)
             case "PUT", True:
                 allow("update" in verbs)
@@ -228,8 +227,16 @@ class Verbs:
         raise method_not_allowed()
 
     def _list(self, request: Request, target: Target) -> Answer:
-        selector = _object_selector(target, request.query)
-        return self._objects(request, target, self._store.select(target.resource, target.namespace, selector))
+        """Answer with a whole list: the API lets a server ignore `limit`."""
+        resource, metadata = target.resource, {"resourceVersion": str(self._store.storage.revision)}
+        items = self._store.select(resource, target.namespace, _object_selector(target, request.query))
+        if wants_table(request.headers):
+            return Answer(table(resource, items, self._store.clock(), metadata))
+        if not resource.custom:  # the list says what they are, for all of them
+            items = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
+        return Answer(
+            {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata, "items": items}
+        )
 
     def _create(self, request: Request, target: Target) -> Answer:
         body, options = _read_object(request), _write_options(request, target)
@@ -266,17 +273,6 @@ class Verbs:
             metadata = {"resourceVersion": at(obj, "metadata", "resourceVersion", default="")}
             obj = table(target.resource, [obj], self._store.clock(), metadata)
         return Answer(obj, code, warnings)
-
-    def _objects(self, request: Request, target: Target, items: Sequence[Object]) -> Answer:
-        """Answer with a whole list: the API lets a server ignore `limit`."""
-        resource, metadata = target.resource, {"resourceVersion": str(self._store.storage.revision)}
-        if wants_table(request.headers):
-            return Answer(table(resource, items, self._store.clock(), metadata))
-        if not resource.custom:  # the list says what they are, for all of them
-            items = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
-        return Answer(
-            {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata, "items": items}
-        )
 
 
 def allow(allowed: bool) -> None:
