@@ -10,7 +10,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, MutableSequence, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -168,11 +168,13 @@ class Transport:
         self, path: str, params: Sequence[tuple[str, str]], protocol: str
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a WebSocket to a path, for a subresource such as a pod's `exec`; messages have no limits."""
-        if self._session is None:
-            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
-        try:
+        credentials = self.credentials
+
+        async def connected() -> aiohttp.ClientWebSocketResponse:
+            if self._session is None:
+                raise RuntimeError("the client is not open: use it as `async with Client(...)`")
             async with asyncio.timeout(self._timeout.total):  # aiohttp's own limit for a handshake is five minutes
-                opened = await self._session.ws_connect(
+                return await self._session.ws_connect(
                     yarl.URL(self.credentials.server + path, encoded=True),
                     params=params,
                     protocols=(protocol,),
@@ -183,8 +185,18 @@ class Transport:
                     server_hostname=self.credentials.server_hostname,
                     proxy=self.credentials.proxy,
                 )
-            async with opened:
+
+        try:
+            try:
+                opened = await self._trusting(connected)
+            except aiohttp.WSServerHandshakeError as error:
+                if error.status != 401 or not await self._renew(credentials):
+                    raise
+                opened = await connected()
+            try:
                 yield opened
+            finally:
+                await opened.close()
         except aiohttp.WSServerHandshakeError as error:
             raise ApiError(error.status, "", f"{path}: {http.HTTPStatus(error.status).phrase}") from error
         except _BROKEN as error:
@@ -199,7 +211,7 @@ class Transport:
         """Send one request with the credentials, once more with reloaded ones after a 401."""
         try:
             credentials = self.credentials
-            reply = await self._send_trusting(request, timeout)
+            reply = await self._trusting(lambda: self._send(request, timeout))
             if reply.status == 401 and await self._renew(credentials):
                 reply.release()
                 reply = await self._send(request, timeout)
@@ -226,20 +238,16 @@ class Transport:
     def _asked(self, request: Request, reply: aiohttp.ClientResponse) -> str:
         return f"{self.credentials.server} answered {request.method} {request.path} with {reply.status} and"
 
-    async def _send_trusting(
-        self,
-        request: Request,
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
-    ) -> aiohttp.ClientResponse:
+    async def _trusting(self, send: Callable[[], Awaitable[T]]) -> T:
         """Send a request, once more with reloaded certificates where TLS fails: the CA may have been replaced."""
         credentials = self.credentials
         try:
-            return await self._send(request, timeout)
+            return await send()
         except _BROKEN as error:
             if not _is_about_tls(error) or not await self._trust_anew(credentials):
                 raise
             # Nothing was carried out: no request comes before the handshake.
-            return await self._send(request, timeout)
+            return await send()
 
     async def _trust_anew(self, refused: Credentials) -> bool:
         if self.credentials is refused and not self._auth_lock.locked():  # else another request reloads them just now

@@ -1,6 +1,5 @@
 """Packages added to a base image by plain requirements: locked with its pins, or refused with the pin in the way."""
 
-import json
 import re
 
 import pytest
@@ -28,7 +27,7 @@ def folder(tmp_path):
 def pins(tmp_path):
     """What is installed in each environment that is complete."""
     marks = (tmp_path / "home" / "images").glob("*/complete.json")
-    return [json.loads(mark.read_text())["packages"] for mark in marks]
+    return [read_lock(mark.with_name("requirements.txt")).pins for mark in marks]
 
 
 async def test_requirements_and_packages_are_added_to_those_of_the_base(store, folder, tmp_path, mxnet_python):

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.statuses import bad_request
 
-Object = dict[str, Any]
 Selector = Callable[[Object], bool]
 
 _KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
