@@ -22,7 +22,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES, PODS
 from mxnet_operator.local.claims import claim_subnet
-from mxnet_operator.local.images import BASE_IMAGE, ImageStore
+from mxnet_operator.local.images.store import BASE_IMAGE, ImageStore
 from mxnet_operator.local.kubelet.node import NodeOptions
 
 pytestmark = [

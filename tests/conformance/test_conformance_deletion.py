@@ -121,26 +121,6 @@ async def test_a_dependent_keeps_the_owner_that_is_left(api, namespace):
     assert [each["name"] for each in event["object"]["metadata"]["ownerReferences"]] == ["b"]
 
 
-async def _collector_knows(api, namespace):
-    """Wait until the garbage collector, which reads config maps in their order, knows of all that were made so far.
-
-    Kubernetes' own lets no dependent go that it hasn't seen, and deletes it once it sees it.
-    """
-    absent = {"metadata": {"name": "absent", "uid": "none"}, "apiVersion": "kubeflow.org/v1", "kind": "MXJob"}
-    (await api.post(CONFIG_MAPS.format(namespace), config_map("last", owner=absent))).ok()
-    await gone(api, f"{CONFIG_MAPS.format(namespace)}/last")
-
-
-async def test_an_orphan_outlives_its_owner(api, namespace):
-    owner = (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
-    (await api.post(CONFIG_MAPS.format(namespace), config_map("c", owner=owner))).ok()
-    await _collector_knows(api, namespace)
-    (await api.delete(f"{JOBS.format(namespace)}/a", {"propagationPolicy": "Orphan"})).ok()
-    await gone(api, f"{JOBS.format(namespace)}/a")
-    orphan = (await api.get(f"{CONFIG_MAPS.format(namespace)}/c")).ok()
-    assert "ownerReferences" not in orphan["metadata"]
-
-
 async def test_a_foreground_delete_waits_for_the_dependents(api, namespace):
     owner = (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
     held = pod("p", node="n")
@@ -154,16 +134,6 @@ async def test_a_foreground_delete_waits_for_the_dependents(api, namespace):
     assert (await api.get(f"{JOBS.format(namespace)}/a")).code == 200
     (await api.delete(f"{PODS.format(namespace)}/p", {"gracePeriodSeconds": 0})).ok()
     await gone(api, f"{JOBS.format(namespace)}/a")
-
-
-async def test_a_collection_is_deleted_by_selector(api, namespace):
-    path = PODS.format(namespace)
-    for name, app in (("a", "x"), ("b", "x"), ("c", "y")):
-        (await api.post(path, pod(name, labels={"app": app}))).ok()
-    deleted = (await api.delete(path, labelSelector="app=x")).ok()
-    assert deleted["kind"] == "PodList"
-    assert [item["metadata"]["name"] for item in deleted["items"]] == ["a", "b"]
-    assert [item["metadata"]["name"] for item in (await api.get(path)).ok()["items"]] == ["c"]
 
 
 async def test_a_namespace_takes_its_contents_along(api, namespace):

@@ -11,11 +11,11 @@ from mxnet_operator.cli.daemons import local_prune
 from mxnet_operator.cli.daemons.local_prune import Use, delete, leftovers
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running.images import _drop_old_snapshots
-from mxnet_operator.local.claims import lock, open_lock
+from mxnet_operator.local.claims import open_lock, try_lock
 from mxnet_operator.local.home import cluster_files
-from mxnet_operator.local.images import BASE_IMAGE, ImageStore, take_snapshot
 from mxnet_operator.local.images.environment import MARK
-from mxnet_operator.local.images.store import KEPT_SNAPSHOTS
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.store import BASE_IMAGE, KEPT_SNAPSHOTS, ImageStore
 
 SLEEP = "import time; open('model', 'w').close(); print('asleep', flush=True); time.sleep(1000)"
 HOUR = 3601
@@ -114,7 +114,7 @@ def test_environments_are_those_of_no_image_in_use_and_of_no_build(store, tmp_pa
     assert found == [cache / "building", cache / "other"]
 
     with os.fdopen(open_lock(cache / "building.lock")) as held:
-        lock(held.fileno())
+        assert try_lock(held.fileno())
         store.drop_environments(found)
 
     assert [(cache / each / MARK).exists() for each in ("building", "other")] == [True, False]

@@ -8,7 +8,7 @@ import pytest
 from cluster_fixtures import new_home
 from older_jobs import FORMATS, kind_of_format, older_job, pod_template
 
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 SAYS_ITS_PORT = "import os; print('on port', os.environ['DMLC_PS_ROOT_PORT'])"
 PORTS = {"mxnetjob": 9092, "fioravanzo": 9000}

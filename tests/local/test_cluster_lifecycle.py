@@ -14,7 +14,7 @@ import pytest
 from jobs import gang_job, worker_job
 from waiting import SECONDS, eventually
 
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 SLEEP = "import subprocess, time; subprocess.Popen(['sleep', '1000']); print('asleep'); time.sleep(1000)"
 

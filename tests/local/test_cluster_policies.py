@@ -3,7 +3,7 @@
 from jobs import gang_job, worker_job
 
 from mxnet_operator.api.conditions import terminal_message
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 
 def test_a_suspended_gang_gives_up_its_processes_and_comes_back(local_cluster):

@@ -7,7 +7,7 @@ from jobs import gang_job
 from waiting import eventually
 
 from mxnet_operator.api.conditions import terminal_message
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 from mxnet_operator.plan.success import WORDS
 
 ALONE = ["python", "-c", "import mxnet as mx; print('sum', mx.nd.ones(3).sum().asscalar())"]

@@ -8,8 +8,7 @@ from jobs import gang_job
 
 from mxnet_operator.api.conditions import terminal_message
 from mxnet_operator.client import MXJobClient
-from mxnet_operator.local.images import DayImage
-from mxnet_operator.local.images.day import can_be_fetched
+from mxnet_operator.local.images.day import DayImage, can_be_fetched
 from mxnet_operator.local.images.environment import installed_interpreter
 
 IMAGES = (

@@ -5,7 +5,7 @@ import json
 from jobs import gang_job, worker_job
 
 from mxnet_operator.client import MXJobClient
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 TRAIN = """
 import json, os

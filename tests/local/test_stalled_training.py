@@ -8,7 +8,7 @@ from jobs import gang_job, worker_job
 from waiting import MINUTES, eventually
 
 from mxnet_operator.api.conditions import terminal_message
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 SCRIPT = """
 import os, sys, time

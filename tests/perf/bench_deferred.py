@@ -38,8 +38,7 @@ class GrowingLogs:
     """The log of a worker that writes an epoch's figure every two seconds."""
 
     async def open(self, pod_uid: str, request: LogRequest) -> Any:
-        since = request.since_time
-        first = datetime.fromisoformat(since).timestamp() if since else STARTED
+        first = request.since.timestamp() if request.since else STARTED
         at = max(first, STARTED)
         while at <= time.time():
             stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -18,7 +18,7 @@ from kubernetes_programs import MissingProgramError
 from left_overs import folder_prefix
 from waiting import SECONDS, eventually
 
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 WORKERS = "airflow-workers"
 """The namespace of KubernetesExecutor's pods."""

@@ -17,7 +17,7 @@ from kubeconfigs import write_kubeconfig
 from waiting import SECONDS, patience
 
 from mxnet_operator.api.crd import definitions
-from mxnet_operator.local.apiserver import ApiServer
+from mxnet_operator.local.apiserver.server import ApiServer
 
 TOKEN = "a-token-for-tests"
 

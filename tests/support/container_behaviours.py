@@ -199,11 +199,6 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         {"main": "waiting CreateContainerConfigError: couldn't find key none in Secret NAMESPACE/keys"},
         **_variables(A={"secretKeyRef": {"name": "keys", "key": "none"}}),
     ),
-    "lacks-an-image": Behaviour(
-        "true",
-        {"main": "waiting ErrImageNeverPull"},
-        container={"image": "nobody/nothing:0", "imagePullPolicy": "Never"},
-    ),
     "has-files-of-objects": Behaviour(
         "cat /conf/rate; od -An -tx1 /conf/raw | tr -d ' '; cat /keys/me; ls /keys; stat -L -c %a /keys/me /conf/rate",
         _ended(0, "0.1ff00fe\nmeme\n400\n644\n"),

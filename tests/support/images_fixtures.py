@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from progress import say
 
-from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, ImageError, ImageStore
+from mxnet_operator.local.images.store import BASE_IMAGE, TVM_IMAGE, ImageStore
+from mxnet_operator.local.images.uv_process import ImageError
 
 SHARED_HOME = Path(os.environ.get("MXJOB_HOME") or Path(__file__).parents[2] / ".mxjob")
 

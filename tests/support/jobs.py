@@ -8,7 +8,7 @@ import yaml
 from cluster_fixtures import EXAMPLES
 
 from mxnet_operator.api import names
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 
 def worker_job(name: str, program: str, **spec: Any) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import EVENTS, PODS
 from mxnet_operator.local.claims import claim_subnet
-from mxnet_operator.local.images import Image, ImageError, ReadyImage, Start
+from mxnet_operator.local.images.folder import Start
+from mxnet_operator.local.images.store import Image, ReadyImage
+from mxnet_operator.local.images.uv_process import ImageError
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 from mxnet_operator.local.kubelet.node import NodeOptions
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
@@ -162,7 +164,7 @@ class Node:
 
     def processes(self) -> Any:
         """The live processes that carry this kubelet's mark."""
-        return marked(CLUSTER_MARKER, self.kubelet.cluster_id)
+        return marked(CLUSTER_MARKER, self.kubelet._host.processes.cluster_id)
 
 
 def statuses(pod: dict[str, Any]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import LEASES, NODES
 from mxnet_operator.local.apiserver.logs import log_request
 from mxnet_operator.local.apiserver.statuses import StatusError
-from mxnet_operator.local.kubelet.kubelet import Kubelet
+from mxnet_operator.local.kubelet.kubelet import NODE, Kubelet
 from mxnet_operator.local.kubelet.logs import Logs
 
 _SECONDS = 10.0
@@ -31,7 +31,11 @@ class KubernetesKubelet(Kubelet):
 
     async def _node_parts(self) -> tuple[Any, ...]:
         port = await self._log_server.start(self._context)
-        return self._node.run(), self._announce(port), keep_lease(self._client, self._host.node_name)
+        return self._node.run(), self._announce(port), keep_lease(self._client, NODE)
+
+    def _admit(self, pod: dict[str, Any]) -> None:
+        if pod["spec"]["nodeName"] == NODE:
+            super()._admit(pod)
 
     async def _take_down(self) -> None:
         await super()._take_down()
@@ -42,9 +46,7 @@ class KubernetesKubelet(Kubelet):
         status = {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}}
         while True:
             try:
-                await self._client.patch(
-                    NODES.path(name=self._host.node_name, subresource="status"), status, MERGE_PATCH
-                )
+                await self._client.patch(NODES.path(name=NODE, subresource="status"), status, MERGE_PATCH)
                 await asyncio.Event().wait()
             except ApiError as error:
                 if error.code != 404:  # not registered yet

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,8 +28,7 @@ from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.client.job_client import JobRef
-from mxnet_operator.local.apiserver import LogSource
-from mxnet_operator.local.apiserver.logs import LogRequest
+from mxnet_operator.local.apiserver.logs import LogRequest, LogSource
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
@@ -249,7 +249,7 @@ class StampedLog:
         left = self._breaks.pop(0) if self._breaks else None
         for number, line in enumerate(self.lines[-(request.tail_lines or 0) :]):
             stamp = f"2026-11-21T12:00:{number:02}"
-            if request.since_time is not None and f"{stamp}Z" < request.since_time:
+            if request.since is not None and datetime.fromisoformat(f"{stamp}Z") < request.since:
                 continue
             if left == 0:
                 raise ConnectionResetError("as the test says")

@@ -11,7 +11,7 @@ from mxnet_operator.local.scheduling.scheduler import Scheduler
 from mxnet_operator.local.waiting import Changes
 
 PATH = "/api/v1/namespaces/default/pods/"
-NODES = {"local": {"metadata": {"name": "local"}, "spec": {}}}
+NODE = {"metadata": {"name": "local"}, "spec": {}}
 """The one node, as a watch shows it."""
 
 
@@ -78,7 +78,7 @@ def scheduler_of(
         pods,  # type: ignore[arg-type]
         "local",
         allocatable={GPU: str(gpus)},
-        nodes=lambda: NODES,
+        node=lambda: NODE,
         pods=lambda: list(pods.watched.values()),
         changes=changes or Changes(),
         events=Silent(),  # type: ignore[arg-type]

@@ -13,9 +13,8 @@ from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.client.outage import Outage, Retries
 from mxnet_operator.client.resources import resource_of
-from mxnet_operator.kube.answers import Stored, document
+from mxnet_operator.kube.answers import SILENCE_SECONDS, Event, Stored, decoded, document
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.kube.frames import SILENCE_SECONDS, event_of
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.readers.pods import is_owned_by
 
@@ -57,7 +56,7 @@ async def collections(
         try:
             async with contextlib.aclosing(client.watch(path, query, idle_timeout=SILENCE_SECONDS)) as lines:
                 async for line in lines:
-                    event = event_of(line)
+                    event = decoded(line, Event)
                     if event.type == "ERROR":
                         break
                     outage.heard()

@@ -16,8 +16,8 @@ from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.fair_semaphore import FairSemaphore
 from mxnet_operator.integrations.child_kinds import StoredChild
-from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan.actions import (
     Action,

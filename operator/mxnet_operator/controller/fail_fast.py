@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from mxnet_operator.builders.fail_fast import CONFIG_MAP, DATA, config_map
-from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import CONFIGMAPS
 from mxnet_operator.plan.rejection import is_by_admission
 

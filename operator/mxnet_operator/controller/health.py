@@ -8,9 +8,9 @@ import asyncio
 from typing import Final
 
 from mxnet_operator.controller.controller import Controller
+from mxnet_operator.kube.answers import SILENCE_SECONDS as IDLE_SECONDS
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
-from mxnet_operator.kube.frames import SILENCE_SECONDS as IDLE_SECONDS
 
 SILENCE_SECONDS: Final = 2 * IDLE_SECONDS
 """Silence of a watch in seconds that fails liveness: it is restarted after IDLE_SECONDS, and was silent once more."""

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJobStatus
-from mxnet_operator.kube.instrumentation import QueueObserver
+from mxnet_operator.kube.queue import QueueObserver
 
 
 class Result(StrEnum):

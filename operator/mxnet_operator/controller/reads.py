@@ -16,8 +16,8 @@ from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.integrations.child_kinds import Child
 from mxnet_operator.kube.answers import Metadata, Shape, Stored
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.errors import InvalidAnswerError
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, InvalidAnswerError
 from mxnet_operator.kube.resources import NODES, PODS, Resource
 from mxnet_operator.plan import NodeView, Observed, PodView, Reads
 

@@ -29,8 +29,8 @@ from mxnet_operator.controller.status_writer import StatusWriter
 from mxnet_operator.integrations.child_kinds import KindsState
 from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.errors import WriteFencedError
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, WriteFencedError
 from mxnet_operator.plan import (
     Effects,
     Observed,

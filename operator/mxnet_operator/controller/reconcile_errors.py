@@ -19,8 +19,8 @@ from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.memory import JobMemory
 from mxnet_operator.controller.status_writer import OutdatedCRDError
 from mxnet_operator.kube.answers import Stored
-from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import reconcile_failed, reconciled
 from mxnet_operator.plan.actions import Event

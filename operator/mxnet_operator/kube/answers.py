@@ -1,10 +1,10 @@
-"""Decoding and checking of the API server's responses.
+"""Decoding and checking of the API server's responses; objects in lists and watch events stay raw bytes.
 
 Proxies, gateways and login pages answer in place of a server, with 200 and HTML, `null` or `{}`. Such a response is an
 InvalidAnswerError, which callers treat as an outage: they retry, and a write may have been carried out.
 """
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -14,6 +14,9 @@ T = TypeVar("T")
 
 _SHOWN: Final = 120
 """Characters of an invalid response that its error quotes."""
+SILENCE_SECONDS: Final = 80.0
+"""Seconds without a byte after which a watch counts as dead: servers send a bookmark every minute."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel"):
@@ -80,19 +83,41 @@ class ApiResources(Shape, frozen=True):
     resources: list[_ApiResource]
 
 
-class _LeaseSpec(Shape, frozen=True):
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: str | None = None
-    renew_time: str | None = None
-    lease_transitions: int | None = None
+class Meta(msgspec.Struct, frozen=True, rename="camel"):
+    """Identity and resourceVersion of an object."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+    @property
+    def key(self) -> str:
+        """Cache key: `namespace/name`, or the name alone for cluster-scoped objects."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Whether this bookmark ends the initial events of a watch list (KEP-3157)."""
+        return (self.annotations or {}).get(INITIAL_EVENTS_END) == "true"
 
 
-class Lease(Shape, frozen=True):
-    """Lease, which may have no holder."""
+class _Object(msgspec.Struct, frozen=True):
+    metadata: Meta
 
-    metadata: Metadata
-    spec: _LeaseSpec | None = None
+
+class Event(msgspec.Struct, frozen=True):
+    """Line of a watch."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+    object: msgspec.Raw
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Page of a list."""
+
+    metadata: _ListMeta
+    items: list[msgspec.Raw]
 
 
 def decoded(body: bytes | msgspec.Raw, as_a: type[T]) -> T:
@@ -105,6 +130,15 @@ def decoded(body: bytes | msgspec.Raw, as_a: type[T]) -> T:
         return msgspec.json.decode(body, type=as_a)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:  # invalid UTF-8, brackets without end
         raise InvalidAnswerError(f"{error}: {_quoted(bytes(body))}") from error
+
+
+def meta_of(raw: bytes | msgspec.Raw) -> Meta:
+    """Decode the metadata of an object.
+
+    Raises:
+        InvalidAnswerError: it has none.
+    """
+    return decoded(raw, _Object).metadata
 
 
 def document(body: bytes, shape: type[Shape]) -> dict[str, Any]:

@@ -30,6 +30,10 @@ class Indexer(Generic[T]):
         """Iterate over the keys."""
         return iter(self._objects)
 
+    def values(self) -> list[T]:
+        """Return the objects."""
+        return [item for _, item in self._objects.values()]
+
     def get(self, key: str) -> T | None:
         """Return the object with this `namespace/name`; None if there is none."""
         entry = self._objects.get(key)

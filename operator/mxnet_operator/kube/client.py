@@ -4,7 +4,7 @@ import contextlib
 import copy
 from collections.abc import AsyncGenerator, Callable, MutableSequence, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, Unpack
 
 import aiohttp
 import msgspec
@@ -12,23 +12,9 @@ import msgspec
 from mxnet_operator.kube import answers
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CommandFailedError
-from mxnet_operator.kube.instrumentation import RequestObserver
-from mxnet_operator.kube.transport import ATTEMPTS, Params, Request, Transport
-
-__all__ = [
-    "JSON_PATCH",
-    "MERGE_PATCH",
-    "PAGE",
-    "STRATEGIC_MERGE_PATCH",
-    "ApiError",
-    "ApiUnavailable",
-    "Client",
-    "CommandFailedError",
-    "Params",
-]
+from mxnet_operator.kube.transport import Options, Params, Request, Transport
 
 MERGE_PATCH: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 T = TypeVar("T")
@@ -51,34 +37,9 @@ class Client:
     texts of a reply's Warning headers; else they are logged.
     """
 
-    def __init__(
-        self,
-        credentials: Credentials,
-        *,
-        connect_timeout: float = 10.0,
-        request_timeout: float = 60.0,
-        max_connections: int = 100,
-        observer: RequestObserver | None = None,
-        attempts: int = ATTEMPTS,
-        user_agent: str = "",
-        clock: Callable[[], float] | None = None,
-        connector: aiohttp.TCPConnector | None = None,
-    ) -> None:
-        """Timeouts are in seconds; nothing connects before the first request. A `user_agent` replaces the usual one.
-
-        Clients that share a `connector` share its connections and their number, and whoever made it closes it.
-        """
-        self._transport = Transport(
-            credentials,
-            connect_timeout,
-            request_timeout,
-            max_connections,
-            observer,
-            attempts=attempts,
-            user_agent=user_agent,
-            clock=clock,
-            connector=connector,
-        )
+    def __init__(self, credentials: Credentials, **options: Unpack[Options]) -> None:
+        """Create a client; nothing connects before the first request."""
+        self._transport = Transport(credentials, **options)
         self._may_write: Callable[[], bool] | None = None
 
     async def __aenter__(self) -> Self:

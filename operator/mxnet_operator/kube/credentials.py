@@ -57,11 +57,8 @@ def load_credentials(kubeconfig: str | None = None, context: str | None = None) 
         NoKubeconfigError: there is none, and this process runs in no pod.
         CredentialsError: it can't be read, lacks the context, or its exec plugin fails.
     """
-    paths = kubeconfig or os.environ.get("KUBECONFIG") or None
-    in_cluster = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
-    if paths is None and in_cluster and context is None and not _expanded(_DEFAULT_KUBECONFIG).exists():
-        return _in_cluster()
-    return _from_kubeconfig(paths or _DEFAULT_KUBECONFIG, context)
+    paths = named_cluster(kubeconfig, context)
+    return _in_cluster() if paths == "" else _from_kubeconfig(paths or _DEFAULT_KUBECONFIG, context)
 
 
 def named_cluster(kubeconfig: str | None = None, context: str | None = None) -> str | None:

@@ -8,9 +8,24 @@ from collections.abc import Callable
 from typing import Final
 
 from mxnet_operator.kube.backoff import Backoff
-from mxnet_operator.kube.instrumentation import QueueObserver
 
 DEFAULT_BACKOFF: Final = Backoff(first=0.1, longest=60.0)
+
+
+class QueueObserver:
+    """Callbacks for the keys of a work queue, which do nothing here; times are in seconds."""
+
+    def added(self) -> None:
+        """Count a key added to the queue."""
+
+    def taken(self, waited: float) -> None:
+        """Record how long a key was queued before a worker took it."""
+
+    def finished(self, worked: float) -> None:
+        """Record how long a worker processed a key."""
+
+    def retried(self) -> None:
+        """Count a key requeued because its reconciliation failed."""
 
 
 class WorkQueue:

@@ -10,12 +10,13 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from mxnet_operator.kube import answers, frames
+from mxnet_operator.kube import answers
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.client import PAGE, Client, Params
+from mxnet_operator.kube.client import PAGE, Client
 from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError
 from mxnet_operator.kube.resources import Resource
+from mxnet_operator.kube.transport import Params
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Reflector(Generic[T]):
         *,
         namespace: str | None = None,
         label_selector: str = "",
-        idle_timeout: float = frames.SILENCE_SECONDS,
+        idle_timeout: float = answers.SILENCE_SECONDS,
         initial_timeout: float = INITIAL_SECONDS,
         page: int = PAGE,
         backoff: Backoff = Backoff(first=0.2, longest=30.0),  # noqa: B008 - frozen
@@ -196,7 +197,7 @@ class Reflector(Generic[T]):
         params: dict[str, str | int | bool] = {**self._params, "limit": self._page}
         while True:
             try:
-                page = await self._client.get_as(self._path, frames.Page, params)
+                page = await self._client.get_as(self._path, answers.Page, params)
             except ApiError as error:
                 if error.code != _GONE or "continue" not in params:
                     raise
@@ -206,7 +207,7 @@ class Reflector(Generic[T]):
                 continue
             self._silent_since = self._clock()
             for raw in page.items:
-                self._collect(found, frames.meta_of(raw), raw)
+                self._collect(found, answers.meta_of(raw), raw)
             if not page.metadata.continue_:
                 break
             params["continue"] = page.metadata.continue_
@@ -222,18 +223,18 @@ class Reflector(Generic[T]):
             raise KubeError("the server ended the watch at once")
 
     @contextlib.asynccontextmanager
-    async def _events(self, params: Params) -> AsyncIterator[AsyncIterator[tuple[frames.Event, frames.Meta]]]:
+    async def _events(self, params: Params) -> AsyncIterator[AsyncIterator[tuple[answers.Event, answers.Meta]]]:
         """Open a watch and yield its events; an ERROR event is raised."""
         seconds = random.randint(*WATCH_SECONDS)  # noqa: S311 - jitter is no secret
         query = {**self._params, "allowWatchBookmarks": True, "timeoutSeconds": seconds, **params}
         lines = self._client.watch(self._path, query, idle_timeout=self._idle_timeout)
 
-        async def decoded() -> AsyncIterator[tuple[frames.Event, frames.Meta]]:
+        async def decoded() -> AsyncIterator[tuple[answers.Event, answers.Meta]]:
             async for line in lines:
-                event = frames.event_of(line)
+                event = answers.decoded(line, answers.Event)
                 if event.type == "ERROR":
                     raise ApiError.from_status(answers.decoded(event.object, dict[str, Any]))
-                meta = frames.meta_of(event.object)
+                meta = answers.meta_of(event.object)
                 if event.type != "BOOKMARK" and not meta.name:
                     raise InvalidAnswerError(f"{self.resource}: the watch sent an object without a name")
                 self._heard()
@@ -242,7 +243,7 @@ class Reflector(Generic[T]):
         async with contextlib.aclosing(lines):
             yield decoded()
 
-    def _apply(self, event: frames.Event, meta: frames.Meta) -> None:
+    def _apply(self, event: answers.Event, meta: answers.Meta) -> None:
         """Apply one event after the initial ones to the cache."""
         if _goes_back(self._version, meta.resource_version):
             raise ApiError(
@@ -257,12 +258,12 @@ class Reflector(Generic[T]):
         self._version = meta.resource_version
         self.cache.advance(self._version)
 
-    def _collect(self, found: dict[str, tuple[str, T]], meta: frames.Meta, raw: msgspec.Raw) -> None:
+    def _collect(self, found: dict[str, tuple[str, T]], meta: answers.Meta, raw: msgspec.Raw) -> None:
         item = self._projected(meta, raw)
         if item is not None:
             found[meta.key] = (meta.resource_version, item)
 
-    def _projected(self, meta: frames.Meta, raw: msgspec.Raw) -> T | None:
+    def _projected(self, meta: answers.Meta, raw: msgspec.Raw) -> T | None:
         try:
             return self._project(raw)
         except Exception as error:  # one odd object must not stop the stream
@@ -283,7 +284,7 @@ class Reflector(Generic[T]):
             log.info("%s: %d objects at version %s", self.resource, len(self.cache), version)
             self.synced.set()
 
-    def _store(self, meta: frames.Meta, item: T | None) -> None:
+    def _store(self, meta: answers.Meta, item: T | None) -> None:
         if item is None:
             self._remove(meta.key)
         else:

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,7 +21,7 @@ ALLOWED_SECONDS: Final = 60.0
 DENIED_SECONDS: Final = 10.0
 """Seconds for which a denied token is cached."""
 KEPT: Final = 256
-"""Size of the cache of decisions; the least recently used one is evicted first."""
+"""Size of the cache of decisions; the oldest one is evicted first."""
 AT_ONCE: Final = 4
 """Concurrent reviews, at most, to protect the API server from a flood of tokens."""
 _TIMEOUT: Final = 5.0
@@ -71,7 +70,7 @@ class AccessReviewer:
         """Create a reviewer; the client's user needs `create` on tokenreviews and subjectaccessreviews."""
         self._client = client
         self._clock = clock
-        self._kept: OrderedDict[tuple[bytes, str, str], tuple[AccessDecision, float]] = OrderedDict()
+        self._kept: dict[tuple[bytes, str, str], tuple[AccessDecision, float]] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def __len__(self) -> int:
@@ -125,14 +124,11 @@ class AccessReviewer:
 
     def _known(self, key: tuple[bytes, str, str]) -> AccessDecision | None:
         decision, until = self._kept.get(key, (None, 0.0))
-        if decision is None or self._clock() >= until:
-            return None
-        self._kept.move_to_end(key)
-        return decision
+        return decision if self._clock() < until else None
 
     def _keep(self, key: tuple[bytes, str, str], decision: AccessDecision) -> None:
         seconds = ALLOWED_SECONDS if decision.status is HTTPStatus.OK else DENIED_SECONDS
+        self._kept.pop(key, None)
         self._kept[key] = (decision, self._clock() + seconds)
-        self._kept.move_to_end(key)
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]

@@ -10,11 +10,11 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, MutableSequence, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final, TypeVar
+from typing import Final, TypedDict, TypeVar
 
 import aiohttp
 import msgspec
@@ -31,11 +31,12 @@ from mxnet_operator.kube.errors import (
     SilentConnectionError,
     WriteFencedError,
 )
-from mxnet_operator.kube.instrumentation import RequestObserver
 
 T = TypeVar("T")
 
 Params = Mapping[str, str | int | bool]
+RequestObserver = Callable[[str, str, str], None]
+"""Callback for each request sent, for metrics: method, the server's host and port, and the HTTP status or `<error>`."""
 
 ATTEMPTS: Final = 4
 """How often a request that may be repeated is sent, the first time included."""
@@ -72,26 +73,41 @@ class Request:
     """Called right before each attempt; where it returns false, the request fails with WriteFencedError."""
 
 
+class Options(TypedDict, total=False):
+    """Options of a connection pool; times are in seconds."""
+
+    connect_timeout: float
+    request_timeout: float
+    max_connections: int
+    observer: RequestObserver | None
+    attempts: int
+    user_agent: str
+    """Replaces the usual one."""
+    connector: aiohttp.TCPConnector | None
+    """Its connections and their number are shared; whoever made it closes it."""
+    clock: Callable[[], float]
+
+
 class Transport:
-    """Connection pool to one API server; timeouts are in seconds, nothing connects before the first request."""
+    """Connection pool to one API server, which nothing connects to before the first request."""
 
     def __init__(
         self,
         credentials: Credentials,
-        connect_timeout: float,
-        request_timeout: float,
-        max_connections: int,
-        observer: RequestObserver | None = None,
         *,
+        connect_timeout: float = 10.0,
+        request_timeout: float = 60.0,
+        max_connections: int = 100,
+        observer: RequestObserver | None = None,
         attempts: int = ATTEMPTS,
         user_agent: str = "",
-        clock: Callable[[], float] | None = None,
         connector: aiohttp.TCPConnector | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Store the settings of the pool, which `open` creates where no `connector` is given."""
         self._attempts = attempts
         self._user_agent = user_agent or _user_agent()
-        self._observer = observer or _ignore
+        self._observer = observer or (lambda *_: None)
         self.credentials = credentials
         self._timeout = aiohttp.ClientTimeout(total=request_timeout, connect=connect_timeout)
         self._max_connections = max_connections
@@ -153,17 +169,30 @@ class Transport:
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a WebSocket to a path, for a subresource such as a pod's `exec`; messages have no limits."""
         credentials = self.credentials
+
+        async def connected() -> aiohttp.ClientWebSocketResponse:
+            if self._session is None:
+                raise RuntimeError("the client is not open: use it as `async with Client(...)`")
+            async with asyncio.timeout(self._timeout.total):  # aiohttp's own limit for a handshake is five minutes
+                return await self._session.ws_connect(
+                    yarl.URL(self.credentials.server + path, encoded=True),
+                    params=params,
+                    protocols=(protocol,),
+                    headers=await self._authorization(),
+                    max_msg_size=0,
+                    heartbeat=_HEARTBEAT,
+                    ssl=self.credentials.ssl or True,
+                    server_hostname=self.credentials.server_hostname,
+                    proxy=self.credentials.proxy,
+                )
+
         try:
             try:
-                opened = await self._open_websocket(path, params, protocol)
+                opened = await self._trusting(connected)
             except aiohttp.WSServerHandshakeError as error:
                 if error.status != 401 or not await self._renew(credentials):
                     raise
-                opened = await self._open_websocket(path, params, protocol)
-            except _BROKEN as error:
-                if not _is_about_tls(error) or not await self._trust_anew(credentials):
-                    raise
-                opened = await self._open_websocket(path, params, protocol)
+                opened = await connected()
             try:
                 yield opened
             finally:
@@ -172,24 +201,6 @@ class Transport:
             raise ApiError(error.status, "", f"{path}: {http.HTTPStatus(error.status).phrase}") from error
         except _BROKEN as error:
             raise ApiUnavailable(f"{self.credentials.server}: {_in_words(error)}") from error
-
-    async def _open_websocket(
-        self, path: str, params: Sequence[tuple[str, str]], protocol: str
-    ) -> aiohttp.ClientWebSocketResponse:
-        if self._session is None:
-            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
-        async with asyncio.timeout(self._timeout.total):  # aiohttp's own limit for a handshake is five minutes
-            return await self._session.ws_connect(
-                yarl.URL(self.credentials.server + path, encoded=True),
-                params=params,
-                protocols=(protocol,),
-                headers=await self._authorization(),
-                max_msg_size=0,
-                heartbeat=_HEARTBEAT,
-                ssl=self.credentials.ssl or True,
-                server_hostname=self.credentials.server_hostname,
-                proxy=self.credentials.proxy,
-            )
 
     @contextlib.asynccontextmanager
     async def _exchange(
@@ -200,7 +211,7 @@ class Transport:
         """Send one request with the credentials, once more with reloaded ones after a 401."""
         try:
             credentials = self.credentials
-            reply = await self._send_trusting(request, timeout)
+            reply = await self._trusting(lambda: self._send(request, timeout))
             if reply.status == 401 and await self._renew(credentials):
                 reply.release()
                 reply = await self._send(request, timeout)
@@ -227,20 +238,16 @@ class Transport:
     def _asked(self, request: Request, reply: aiohttp.ClientResponse) -> str:
         return f"{self.credentials.server} answered {request.method} {request.path} with {reply.status} and"
 
-    async def _send_trusting(
-        self,
-        request: Request,
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
-    ) -> aiohttp.ClientResponse:
+    async def _trusting(self, send: Callable[[], Awaitable[T]]) -> T:
         """Send a request, once more with reloaded certificates where TLS fails: the CA may have been replaced."""
         credentials = self.credentials
         try:
-            return await self._send(request, timeout)
+            return await send()
         except _BROKEN as error:
             if not _is_about_tls(error) or not await self._trust_anew(credentials):
                 raise
             # Nothing was carried out: no request comes before the handshake.
-            return await self._send(request, timeout)
+            return await send()
 
     async def _trust_anew(self, refused: Credentials) -> bool:
         if self.credentials is refused and not self._auth_lock.locked():  # else another request reloads them just now
@@ -336,10 +343,6 @@ def _keep_alive(reply: aiohttp.ClientResponse) -> None:
         for option, value in _KEEP_ALIVE:
             if hasattr(socket, option):  # not on every system
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-
-
-def _ignore(method: str, host: str, code: str) -> None:
-    """Do nothing; default request observer."""
 
 
 def _in_words(error: Exception) -> str:

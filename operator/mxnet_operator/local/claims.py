@@ -17,11 +17,6 @@ def open_lock(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
-def lock(descriptor: int) -> None:
-    """Wait for the exclusive lock; it is held until the descriptor is closed."""
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
     """Take the lock, exclusive or shared, and return whether it was free."""
     try:

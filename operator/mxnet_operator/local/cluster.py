@@ -18,7 +18,7 @@ from mxnet_operator.dashboard.server import Dashboard, new_token, page_template
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES
-from mxnet_operator.local.apiserver import ApiServer
+from mxnet_operator.local.apiserver.server import ApiServer
 from mxnet_operator.local.certificates import issue_identity, kubeconfig
 from mxnet_operator.local.claims import HomeLock, claim_subnet
 from mxnet_operator.local.home import (
@@ -30,7 +30,7 @@ from mxnet_operator.local.home import (
     write_private,
     write_state,
 )
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images.store import ImageStore
 from mxnet_operator.local.job_files import LocalJobFiles
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 from mxnet_operator.local.kubelet.node import NodeOptions

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mxnet_operator.local.images import ImageError, ImageStore
+from mxnet_operator.local.images.store import ImageStore
+from mxnet_operator.local.images.uv_process import ImageError
 from mxnet_operator.local.kubelet.pod_files import job_paths, written
 
 

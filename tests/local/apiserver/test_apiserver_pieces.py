@@ -69,7 +69,6 @@ def test_an_age_is_that_of_a_timestamp():
             False,
             "Completed",
         ),
-        ({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}, False, "ExitCode:3"),
         ({"phase": "Pending", "initContainerStatuses": [{"state": {"running": {}}}]}, False, "Init:0/1"),
     ],
 )

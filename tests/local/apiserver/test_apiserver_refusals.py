@@ -106,6 +106,16 @@ async def test_a_service_that_needs_a_proxy_is_refused(api):
     assert answer.body["details"]["causes"][0]["field"] == "spec.type"
 
 
+async def test_a_deletion_that_orphans_is_refused_and_deletes_nothing(api):
+    (await api.post(PATH, mxjob("a"))).ok()
+    for answer in (
+        await api.delete(f"{PATH}/a", {"propagationPolicy": "Orphan"}),
+        await api.delete(f"{PATH}/a", propagationPolicy="Orphan"),
+    ):
+        assert (answer.code, "Orphan" in answer.body["message"]) == (400, True)
+    assert (await api.get(f"{PATH}/a")).code == 200
+
+
 async def test_definitions_are_read_only(api):
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert (await api.get(f"{path}/mxjobs.kubeflow.org")).ok()["spec"]["group"] == "kubeflow.org"
@@ -116,8 +126,9 @@ async def test_definitions_are_read_only(api):
 async def test_the_methods_of_a_path_are_limited(api):
     assert (await api.ask("PUT", PATH, mxjob("a"))).code == 405
     assert (await api.ask("POST", f"{PATH}/a", mxjob("a"))).code == 405
-    assert (await api.ask("POST", "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code == 404
+    assert (await api.ask("POST", "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code == 405
     assert (await api.ask("OPTIONS", PATH)).code == 405
+    assert (await api.ask("DELETE", PATH)).code == 405
     assert (await api.get("/api/v1/namespaces/default/nodes")).code == 404
     assert (await api.get(f"{PATH}/a/scale")).code == 404
     assert (await api.get("/openapi/v2")).code == 404

@@ -7,10 +7,10 @@ import pytest
 from apiserver_objects import config_map, event, mxjob, pod
 
 from mxnet_operator.api.crd import custom_resource_definition, definitions, legacy_definitions
-from mxnet_operator.local.apiserver import DeleteOptions, Store
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS
 from mxnet_operator.local.apiserver.statuses import StatusError
+from mxnet_operator.local.apiserver.store import DeleteOptions, Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -106,17 +106,6 @@ def test_what_was_read_does_not_change_afterwards(store):
     store.patch(CONFIG_MAPS, "default", "a", "application/merge-patch+json", {"data": {"x": "3"}})
     assert made["data"] == {"x": "1"}
     assert store.get(CONFIG_MAPS, "default", "a")["data"] == {"x": "3"}
-
-
-def test_a_past_moment_can_be_seen_again(store):
-    store.create(CONFIG_MAPS, "default", config_map("kept", x="1"))
-    store.create(CONFIG_MAPS, "default", config_map("gone"))
-    then = store.storage.revision
-    store.patch(CONFIG_MAPS, "default", "kept", "application/merge-patch+json", {"data": {"x": "2"}})
-    store.delete(CONFIG_MAPS, "default", "gone")
-    store.create(CONFIG_MAPS, "default", config_map("late"))
-    past = store.storage.snapshot(CONFIG_MAPS, then)
-    assert sorted((name, obj["data"].get("x")) for (_, name), obj in past.items()) == [("gone", None), ("kept", "1")]
 
 
 def test_every_served_version_shows_the_same_objects(clock):

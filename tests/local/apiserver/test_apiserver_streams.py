@@ -52,19 +52,6 @@ async def test_the_history_of_one_resource_does_not_push_out_that_of_another(for
         assert (await stream.next())["type"] == "DELETED"
 
 
-async def test_a_list_from_before_the_history_has_expired(forgetful):
-    for i in range(3):
-        (await forgetful.post(PATH, config_map(f"m{i}"))).ok()
-    page = (await forgetful.get(PATH, limit="1")).ok()["metadata"]
-    for i in range(3, 10):
-        (await forgetful.post(PATH, config_map(f"m{i}"))).ok()
-    exact = {"resourceVersion": page["resourceVersion"], "resourceVersionMatch": "Exact"}
-    answer = await forgetful.get(PATH, **exact)
-    assert (answer.code, answer.body["message"]) == (410, "The resourceVersion for the provided list is too old.")
-    late = await forgetful.get(PATH, limit="1", **{"continue": page["continue"]})
-    assert (late.code, late.body["reason"]) == (410, "Expired")
-
-
 async def test_a_bookmark_tells_a_quiet_watch_how_far_it_is(api, monkeypatch):
     monkeypatch.setattr(watches, "BOOKMARK_SECONDS", 0.1)
     start = (await api.get(PATH)).ok()["metadata"]["resourceVersion"]

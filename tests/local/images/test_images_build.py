@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, BuildError, ImageError, ImageStore
 from mxnet_operator.local.images.environment import Environment
-from mxnet_operator.local.images.uv_process import Ended, ProgressReader, build_error
+from mxnet_operator.local.images.store import BASE_IMAGE, TVM_IMAGE, ImageStore
+from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, ProgressReader, build_error
 
 HASH = "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274"
 PYTHON = ".".join(map(str, sys.version_info[:2]))
@@ -18,7 +18,7 @@ LOCK = f"# python: {PYTHON}\nsix==1.17.0 --hash=sha256:{HASH}\n"
 ENSURE = """
 import asyncio, sys
 from pathlib import Path
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images.store import ImageStore
 async def main():
     store = ImageStore(Path(sys.argv[1]))
     await store.ensure(store.resolve("team/six:1"), lambda progress: print(progress.stage, flush=True))

@@ -4,9 +4,10 @@ import os
 
 import pytest
 
-from mxnet_operator.local.images import ImageError, ImageStore, ReadyImage
 from mxnet_operator.local.images import folder as folder_module
 from mxnet_operator.local.images.folder import copy_folder
+from mxnet_operator.local.images.store import ImageStore, ReadyImage
+from mxnet_operator.local.images.uv_process import ImageError
 
 
 @pytest.fixture

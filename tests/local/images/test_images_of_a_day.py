@@ -13,8 +13,11 @@ import pytest
 from waiting import SECONDS
 
 from mxnet_operator.cli.running.images import EnvironmentOptions
-from mxnet_operator.local.images import BASE_IMAGE, BuildError, ImageError, ImageStore, Wanted, parse_day, take_snapshot
+from mxnet_operator.local.images.day import Wanted, parse_day
 from mxnet_operator.local.images.environment import find_interpreter, installed_interpreter
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.store import BASE_IMAGE, ImageStore
+from mxnet_operator.local.images.uv_process import BuildError, ImageError
 
 OF_2019 = "mxjob/mxnet:1.5.1-py3.7-2019-12-01"
 OF_2018 = "mxjob/mxnet:1.1.0-py3.6-2018-04-10"

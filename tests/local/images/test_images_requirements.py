@@ -1,14 +1,14 @@
 """Packages added to a base image by plain requirements: locked with its pins, or refused with the pin in the way."""
 
-import json
 import re
 
 import pytest
 
-from mxnet_operator.local.images import BASE_IMAGE, GPU_IMAGE, BuildError, ImageError, ImageStore, take_snapshot
 from mxnet_operator.local.images.lock import read_lock
 from mxnet_operator.local.images.requirements import read_plain
-from mxnet_operator.local.images.uv_process import Ended, build_error
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.store import BASE_IMAGE, GPU_IMAGE, ImageStore
+from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, build_error
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def folder(tmp_path):
 def pins(tmp_path):
     """What is installed in each environment that is complete."""
     marks = (tmp_path / "home" / "images").glob("*/complete.json")
-    return [json.loads(mark.read_text())["packages"] for mark in marks]
+    return [read_lock(mark.with_name("requirements.txt")).pins for mark in marks]
 
 
 async def test_requirements_and_packages_are_added_to_those_of_the_base(store, folder, tmp_path, mxnet_python):

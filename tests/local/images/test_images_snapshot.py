@@ -7,9 +7,10 @@ import time
 import pytest
 
 from mxnet_operator.api.names import OUTPUT_MARK
-from mxnet_operator.local.images import BASE_IMAGE, ImageError, ImageStore, ReadyImage, take_snapshot
 from mxnet_operator.local.images.folder import LIMIT_BYTES
-from mxnet_operator.local.images.store import KEPT_SNAPSHOTS
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.store import BASE_IMAGE, KEPT_SNAPSHOTS, ImageStore, ReadyImage
+from mxnet_operator.local.images.uv_process import ImageError
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mxnet_operator.cli.mxjob import app
-from mxnet_operator.local.images import BASE_IMAGE, GPU_IMAGE, TVM_IMAGE, Image, ImageError, ImageStore, normalised
+from mxnet_operator.local.images.store import BASE_IMAGE, GPU_IMAGE, TVM_IMAGE, Image, ImageStore, normalised
+from mxnet_operator.local.images.uv_process import ImageError
 
 LOCK = "# python: 3.11\nsix==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274\n"
 BUILT_IN = [Image(BASE_IMAGE, None, None), Image(GPU_IMAGE, None, None), Image(TVM_IMAGE, None, None)]
@@ -176,7 +177,7 @@ def test_a_damaged_list_of_images_is_named(store, folder, tmp_path):
 ADD_FIFTY = """
 import sys
 from pathlib import Path
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images.store import ImageStore
 
 home, folder, first = sys.argv[1:]
 print("ready", flush=True)

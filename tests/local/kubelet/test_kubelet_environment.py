@@ -9,8 +9,8 @@ from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
 from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
 from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
-from mxnet_operator.local.images import BuildError, ImageError
 from mxnet_operator.local.images.environment import installed_interpreter
+from mxnet_operator.local.images.uv_process import BuildError, ImageError
 from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, PodIndex, adapt
 from mxnet_operator.local.kubelet.preparation import PodPlace, addressed_environment

@@ -10,7 +10,7 @@ from waiting import SECONDS
 
 from mxnet_operator.builders.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
-from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 SCRIPT = """
 import mxnet as mx

@@ -3,7 +3,7 @@
 import pytest
 from kubelet_fixtures import make_pod, running_node, terminated
 
-from mxnet_operator.local.images import Start
+from mxnet_operator.local.images.folder import Start
 
 SAY = ["sh", "-c", 'pwd; echo "$@"', "sh"]
 

@@ -40,20 +40,6 @@ async def test_what_a_pod_wrote_outlives_its_cluster_for_a_week(tmp_path):
         assert (container / "workspace/model.params").exists() is is_kept
 
 
-async def test_a_pod_that_an_earlier_kubelet_ran_has_failed_and_keeps_its_address(tmp_path):
-    async with running_server(tmp_path) as server:
-        async with running_kubelet(server, tmp_path) as node:
-            await node.run("first", "true")  # has the first address, so that the next one isn't what chance gives
-            await node.delete("first")
-            await node.create(make_pod("orphan", "exec sleep 1000"))
-            address = (await node.running("orphan"))["status"]["podIP"]
-        async with running_kubelet(server, tmp_path) as node:
-            pod = await node.ended("orphan")
-            assert (pod["status"]["phase"], pod["status"]["podIP"]) == ("Failed", address)
-            assert terminated(pod)["reason"] == "ContainerStatusUnknown"
-            assert (await node.run("next", "true"))["status"]["podIP"] != address
-
-
 async def test_pods_run_on_while_the_api_server_is_away_and_their_end_is_told_when_it_is_back(tmp_path):
     async with running_server(tmp_path) as server, Outage(f"https://127.0.0.1:{server.port}").served() as front:
         kubeconfig = tmp_path / "kubeconfig-by-front"

@@ -2,12 +2,12 @@
 
 import asyncio
 import resource
+from datetime import UTC, datetime, timedelta
 
 from kubelet_fixtures import make_pod, terminated
 
 from mxnet_operator.local.apiserver.logs import LogRequest
-from mxnet_operator.local.kubelet.log_file import LINE_LIMIT, LogFile
-from mxnet_operator.local.kubelet.logs import Logs
+from mxnet_operator.local.kubelet.logs import LINE_LIMIT, LogFile, Logs
 
 
 async def read(log, **query):
@@ -53,11 +53,11 @@ async def test_tail_since_limit_and_timestamps_choose(tmp_path):
     assert await read(log, tail_lines=0) == b""
     assert (await read(log, tail_lines=50_000)).count(b"\n") == 20_000
     assert await read(log, limit_bytes=9) == b"line 0\nli"
-    assert await read(log, since_time="2999-01-01T00:00:00Z") == b""
-    assert (await read(log, since_seconds=3600)).count(b"\n") == 20_000
+    assert await read(log, since=datetime(2999, 1, 1, tzinfo=UTC)) == b""
+    assert (await read(log, since=datetime.now(UTC) - timedelta(hours=1))).count(b"\n") == 20_000
     stamped = (await read(log, tail_lines=1, timestamps=True)).split(b" ", 1)
     assert stamped[1] == b"line 19999\n"
-    assert await read(log, tail_lines=1, since_time=stamped[0].decode()) == b"line 19999\n"
+    assert await read(log, tail_lines=1, since=datetime.fromisoformat(stamped[0].decode())) == b"line 19999\n"
 
 
 async def test_the_disk_holds_two_files_of_bounded_size_and_the_newest_lines(tmp_path):

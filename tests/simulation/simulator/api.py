@@ -1,6 +1,9 @@
 """The API server of a simulation: the local cluster's own store and verbs, asked without HTTP."""
 
+import copy
 import random
+from collections.abc import Callable
+from datetime import datetime
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,11 +22,11 @@ from mxnet_operator.kube.transport import Request as Sent
 from mxnet_operator.local.apiserver import resources
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.patch import MERGE_PATCH
-from mxnet_operator.local.apiserver.requests import Request, find_target
+from mxnet_operator.local.apiserver.requests import Request, Verbs, find_target
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.statuses import StatusError
+from mxnet_operator.local.apiserver.storage import Journal
 from mxnet_operator.local.apiserver.store import DeleteOptions, Store, WriteOptions
-from mxnet_operator.local.apiserver.verbs import Verbs
 
 NAMESPACE = "default"
 GANGS = coscheduling.backend()
@@ -46,7 +49,7 @@ class Api:
     """One namespace's objects, with the shortcuts that users and kubelets of a simulation take."""
 
     def __init__(self, clock: Clock) -> None:
-        self.store = _empty_store().fork(clock.wall("server"), random.Random(0))
+        self.store = _forked(_empty_store(), clock.wall("server"), random.Random(0))
         jobs = self.store.catalog.find("kubeflow.org", "v1", "mxjobs")
         assert jobs is not None
         self.jobs: Resource = jobs
@@ -146,6 +149,16 @@ def _empty_store() -> Store:
         body = {"apiVersion": found.api_version, "kind": found.kind, "metadata": {"name": name}, **fields}
         store.create(found, "", body)
     return store
+
+
+def _forked(store: Store, clock: Callable[[], datetime], rng: random.Random) -> Store:
+    """Make an independent copy with the same objects and without their history, faster than creating them again."""
+    fork, storage = copy.copy(store), copy.copy(store.storage)
+    fork.clock, fork._rng, fork.storage = clock, rng, storage
+    storage._objects = {key: dict(objects) for key, objects in storage._objects.items()}
+    storage._journals = {key: Journal(storage.revision, storage._history) for key in storage._journals}
+    storage._observers = []
+    return fork
 
 
 _FLAVORS = Served(GROUP, V1BETA2, "resourceflavors", namespaced=False)

@@ -8,7 +8,7 @@ import pytest
 from mxnet_operator.api import names
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running.cluster_files import bring_home_from_claim, copy_from_cluster, with_output_folders
-from mxnet_operator.kube.client import CommandFailedError
+from mxnet_operator.kube.errors import CommandFailedError
 
 CLAIM = {"name": "models", "persistentVolumeClaim": {"claimName": "models"}}
 MOUNTED = {"name": "models", "mountPath": "/models"}

@@ -12,7 +12,8 @@ from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.manifests import read_text
 from mxnet_operator.cli.mxjob import app
-from mxnet_operator.local.images import ImageError, take_snapshot
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.uv_process import ImageError
 
 COMMANDS = {
     "up": ["up"],

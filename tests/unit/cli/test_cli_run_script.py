@@ -16,7 +16,8 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.mxjob import app
 from mxnet_operator.cli.running import failure_hints, images
 from mxnet_operator.cli.running.script import Script
-from mxnet_operator.local.images import ImageStore, take_snapshot
+from mxnet_operator.local.images.snapshot import take_snapshot
+from mxnet_operator.local.images.store import ImageStore
 
 OTHER_CLUSTER = {
     "apiVersion": "v1",

@@ -120,7 +120,8 @@ def test_no_manifest_at_all_is_a_usage_error(mxjob):
 
 BARE = """
 import sys
-sys.modules |= dict.fromkeys(["aiohttp", "kubernetes", "trustme", "platformdirs", "jsonpatch", "uv", "uvloop"])
+ABSENT = "aiohttp jsonpatch kubernetes packaging pathspec platformdirs trustme uv uvloop"
+sys.modules |= dict.fromkeys(ABSENT.split())
 from mxnet_operator.cli.mxjob import main
 for line in sys.argv[1:]:
     sys.argv = ["mxjob", *line.split()]
@@ -131,9 +132,9 @@ for line in sys.argv[1:]:
 """
 
 
-def with_base_dependencies_only(*lines):
+def with_base_dependencies_only(*lines, cwd=None):
     command = [sys.executable, "-c", BARE, *lines]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=cwd)
 
 
 def test_help_and_version_need_nothing_but_the_base_dependencies():
@@ -142,11 +143,14 @@ def test_help_and_version_need_nothing_but_the_base_dependencies():
     assert done.stdout.count("exit 0") == 5, done.stderr
 
 
-def test_a_missing_extra_is_named_with_how_to_install_it():
-    done = with_base_dependencies_only("local up", "local status", "local image list", "logs a")
+def test_a_missing_extra_is_named_with_how_to_install_it(tmp_path):
+    (tmp_path / "train.py").write_text("print 'Python 2'\n")
+    done = with_base_dependencies_only(
+        "local up", "local status", "local image list", "logs a", "run train.py", cwd=tmp_path
+    )
 
-    assert done.stdout.count("exit 1") == 4
-    assert done.stderr.count("pip install './mxnet-operator[local]'") == 3
+    assert done.stdout.count("exit 1") == 5, done.stderr
+    assert done.stderr.count("pip install './mxnet-operator[local]'") == 4
     assert done.stderr.count("pip install './mxnet-operator[controller]'") == 1
     assert "Traceback" not in done.stderr
 

@@ -240,7 +240,7 @@ async def kubelet(server: FollowedServer) -> str:
         try:
             while True:
                 await asyncio.sleep(1)
-                pods = node._all_pods()
+                pods = node._cache.values()
                 seen = all(pod["status"]["phase"] == "Succeeded" for pod in pods)
                 if (seen and pods) or (server.is_pod_gone and not pods):
                     break

@@ -11,8 +11,7 @@ import pytest
 from mxnet_operator.client import jobs
 from mxnet_operator.client.jobs import collections
 from mxnet_operator.client.outage import Outage, Retries
-from mxnet_operator.kube.client import ApiError, ApiUnavailable
-from mxnet_operator.kube.errors import SilentConnectionError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, SilentConnectionError
 
 ANSWER, AWAY = "answer", "away"
 ITEM = {"metadata": {"uid": "u", "name": "digits"}}

@@ -8,8 +8,8 @@ from waiting import until
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.endpoints import Address
 from mxnet_operator.controller.health import SILENCE_SECONDS, Health
+from mxnet_operator.kube.answers import SILENCE_SECONDS as IDLE_SECONDS
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.kube.frames import SILENCE_SECONDS as IDLE_SECONDS
 
 
 async def test_it_is_ready_once_its_caches_are_filled(tmp_path):

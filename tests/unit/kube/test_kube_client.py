@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 from scripted_api import answer, hang_up, make_object, make_status, refuse, scripted_api, stream
 
-from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client
-from mxnet_operator.kube.errors import CredentialsError, EmptyNameError
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, EmptyNameError
 from mxnet_operator.kube.resources import EVENTS, NODES, PODS, Resource
 
 PATH = PODS.path("default")

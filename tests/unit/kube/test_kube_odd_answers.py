@@ -4,17 +4,16 @@ import pytest
 from odd_answers import ODD
 from scripted_api import answer, make_object, scripted_api
 
-from mxnet_operator.kube import answers, transport
+from mxnet_operator.kube import transport
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.lease import LeaderElector
 from mxnet_operator.kube.reflector import Reflector
-from mxnet_operator.kube.resources import LEASES, PODS
+from mxnet_operator.kube.resources import PODS
 
 PATH = PODS.path("default")
-LEASE = LEASES.path("default", "l")
 
 
 async def watch(client):
@@ -39,7 +38,6 @@ VERBS = {
     "patch": lambda client: client.patch(f"{PATH}/a", {}),
     "replace": lambda client: client.replace(f"{PATH}/a", {}),
     "delete": lambda client: client.delete(f"{PATH}/a"),
-    "lease": lambda client: client.get(LEASE, shape=answers.Lease),
     "elect": lambda client: LeaderElector(client, "default", "l")._attempt(),
     "discovery": lambda client: is_served(client, PODS),
     "watch": watch,
@@ -51,11 +49,8 @@ BELIEVED = {
     ("delete", "200 a Status"),  # deletions are answered so
     ("get", "200 a list without a version"),
     ("delete", "200 a list without a version"),
-    ("lease", "200 a Status"),
-    ("lease", "200 a list without a version"),
     ("get", "200 items null"),
     ("delete", "200 items null"),
-    ("lease", "200 items null"),
     ("elect", "200 a Status"),
 }
 """What looks like an answer: an object without a name is one to a client that doesn't know the resource."""

@@ -6,8 +6,7 @@ import pytest
 from waiting import MOMENT
 
 from mxnet_operator.kube.backoff import Backoff
-from mxnet_operator.kube.instrumentation import QueueObserver
-from mxnet_operator.kube.queue import WorkQueue
+from mxnet_operator.kube.queue import QueueObserver, WorkQueue
 
 
 class Clock:

@@ -19,9 +19,9 @@ from scripted_api import (
 )
 from waiting import MOMENT, until
 
+from mxnet_operator.kube.answers import meta_of
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.frames import meta_of
 from mxnet_operator.kube.reflector import QUIET_SECONDS, Reflector
 from mxnet_operator.kube.resources import PODS
 

@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from mxnet_operator.local.images import DayImage, ImageError, Wanted, parse_day
-from mxnet_operator.local.images.day import RELEASES, MXNetRequirement, choose, day_options
+from mxnet_operator.local.images.day import RELEASES, DayImage, MXNetRequirement, Wanted, choose, day_options, parse_day
+from mxnet_operator.local.images.uv_process import ImageError
 
 ALL = ("2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11")
 NAMED = (

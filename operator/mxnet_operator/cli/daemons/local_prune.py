@@ -19,7 +19,8 @@ from mxnet_operator.client.jobs import in_v1_words, pods_of, until_gone
 from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.local.home import ClusterFiles, running_state
-from mxnet_operator.local.images import ImageError, ImageStore, normalised
+from mxnet_operator.local.images.store import ImageStore, normalised
+from mxnet_operator.local.images.uv_process import ImageError
 from mxnet_operator.readers.enumeration import first_names
 from mxnet_operator.readers.pods import ENDED
 

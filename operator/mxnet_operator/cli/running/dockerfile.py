@@ -97,7 +97,7 @@ def _of_today(folder: Path, packages: Sequence[str]) -> list[str]:
 def _of_a_day(folder: Path, packages: Sequence[str], base: str) -> list[str] | None:
     """Write the lock of a day's image and return the Dockerfile that installs it; None for another base."""
     with image_store() as store:
-        from mxnet_operator.local.images import DayImage  # noqa: PLC0415
+        from mxnet_operator.local.images.day import DayImage  # noqa: PLC0415
         from mxnet_operator.local.images.environment import PYTHON_VARIABLES  # noqa: PLC0415
 
         if (image := DayImage.parse(base)) is None:
@@ -126,7 +126,8 @@ def _of_a_day(folder: Path, packages: Sequence[str], base: str) -> list[str] | N
 def _dockerignore(folder: Path) -> str:
     """Return a .dockerignore that leaves out what the local cluster does: keys, and what makes the folder too large."""
     with extra_needed("local"):
-        from mxnet_operator.local.images import LEFT_OUT, ImageError, take_snapshot  # noqa: PLC0415
+        from mxnet_operator.local.images.snapshot import LEFT_OUT, take_snapshot  # noqa: PLC0415
+        from mxnet_operator.local.images.uv_process import ImageError  # noqa: PLC0415
     lines = ["# Files that no image needs, and that none may have.", *(f"**/{each}" for each in LEFT_OUT)]
     with contextlib.suppress(ImageError):
         lines += take_snapshot(folder).left_out

@@ -19,7 +19,9 @@ from mxnet_operator.cli.running.given_command import given_command, is_given
 from mxnet_operator.cli.running.proposed_day import proposed_day
 
 if TYPE_CHECKING:
-    from mxnet_operator.local.images import BuildProgress, DayImage, Image, ImageStore
+    from mxnet_operator.local.images.day import DayImage
+    from mxnet_operator.local.images.store import Image, ImageStore
+    from mxnet_operator.local.images.uv_process import BuildProgress
 
 _SHOWN: Final = 5
 _NAME_LENGTH: Final = 30
@@ -39,7 +41,8 @@ def image_store() -> "Iterator[ImageStore]":
         CommandError: an image can't be named, added or built by the body.
     """
     with usable_home() as home:
-        from mxnet_operator.local.images import ImageError, ImageStore  # noqa: PLC0415
+        from mxnet_operator.local.images.store import ImageStore  # noqa: PLC0415
+        from mxnet_operator.local.images.uv_process import ImageError  # noqa: PLC0415
 
         try:
             yield ImageStore(home)
@@ -101,7 +104,8 @@ class EnvironmentOptions:
         Raises:
             ImageError: an option is wrong, or there is no such MXNet or Python.
         """
-        from mxnet_operator.local.images import DayImage, ImageError, Wanted, parse_day  # noqa: PLC0415
+        from mxnet_operator.local.images.day import DayImage, Wanted, parse_day  # noqa: PLC0415
+        from mxnet_operator.local.images.uv_process import ImageError  # noqa: PLC0415
 
         day = None if self.as_of is None else parse_day(self.as_of)
         wanted = Wanted(day, self.python, self.mxnet, gpus, proposed_day(folder))
@@ -149,7 +153,7 @@ def add_folder(
         CommandError: the folder is too large or can't be read, or its packages can't be had.
     """
     with image_store() as store:
-        from mxnet_operator.local.images import take_snapshot  # noqa: PLC0415
+        from mxnet_operator.local.images.snapshot import take_snapshot  # noqa: PLC0415
 
         snapshot = take_snapshot(folder)
         base = environment.base(store, folder, packages, gpus=gpus)
@@ -176,7 +180,7 @@ def add_folder(
 
 def _drop_old_snapshots(store: "ImageStore") -> None:
     """Delete the oldest copies of folders which no unfinished job has; none where the cluster can't be asked."""
-    from mxnet_operator.local.images import KEPT_SNAPSHOTS  # noqa: PLC0415
+    from mxnet_operator.local.images.store import KEPT_SNAPSHOTS  # noqa: PLC0415
 
     if not store.unused_snapshots(frozenset(), keep=KEPT_SNAPSHOTS):
         return

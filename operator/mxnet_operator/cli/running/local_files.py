@@ -32,7 +32,7 @@ def local_job_files(server: str) -> "LocalJobFiles | None":
     if not is_local(server):
         return None
     with usable_files() as files:
-        from mxnet_operator.local.images import ImageStore  # noqa: PLC0415
+        from mxnet_operator.local.images.store import ImageStore  # noqa: PLC0415
         from mxnet_operator.local.job_files import LocalJobFiles  # noqa: PLC0415
 
         return LocalJobFiles(files.pods, ImageStore(files.root.parent))

@@ -18,7 +18,7 @@ from mxnet_operator.kube.resources import is_path_segment
 if TYPE_CHECKING:
     from mxnet_operator.kube import client as kube_client
     from mxnet_operator.kube.credentials import Credentials
-    from mxnet_operator.kube.instrumentation import RequestObserver
+    from mxnet_operator.kube.transport import RequestObserver
     from mxnet_operator.local.home import ClusterFiles, ClusterState
 
     Client = kube_client.Client

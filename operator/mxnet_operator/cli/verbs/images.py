@@ -61,7 +61,7 @@ def list_images() -> None:
     """List images, whether their environment is built, and their folder."""
     with image_store() as store:
         images = store.list()
-        from mxnet_operator.local.images import ImageError  # noqa: PLC0415
+        from mxnet_operator.local.images.uv_process import ImageError  # noqa: PLC0415
 
         width = max(len(image.name) for image in images)
         for image in images:

@@ -104,7 +104,7 @@ def init(
     if problems := submission_errors(job):
         raise UsageError("\n".join(each.message for each in problems))
     with image_store() as store:
-        from mxnet_operator.local.images import DayImage  # noqa: PLC0415
+        from mxnet_operator.local.images.day import DayImage  # noqa: PLC0415
 
         base = environment.base(store, script.folder)
         store.add(name, script.folder, base if environment.given() else None)

@@ -180,7 +180,8 @@ def _with_folder(
     if target.context is not None or not is_local:
         credentials_of(target)  # a context that doesn't exist is the mistake to name
     if build:
-        refuse_what_must_fail(script, needs_driver=is_local and gpus)
+        with extra_needed("local"):
+            refuse_what_must_fail(script, needs_driver=is_local and gpus)
         for warning in filter(None, (*script.warnings, _other_environment(script, packages))):
             say(warning, style="yellow")
     if not is_local:

@@ -19,8 +19,7 @@ from mxnet_operator.api.types import MXJob, ObjectMeta
 from mxnet_operator.integrations.argo.workflows import Workflows
 from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.kube.answers import Metadata, Shape
-from mxnet_operator.kube.client import ApiError
-from mxnet_operator.kube.errors import KubeError, WriteFencedError
+from mxnet_operator.kube.errors import ApiError, KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL

@@ -11,8 +11,7 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.argo.policy import READ_INTERVAL, goes_with_workflow
 from mxnet_operator.integrations.integration import ReaderContext
 from mxnet_operator.kube.answers import Metadata, Shape
-from mxnet_operator.kube.client import ApiError
-from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import WORKFLOWS
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.readers.argo_workflow import has_ended, owner, why_over

@@ -11,7 +11,7 @@ from mxnet_operator.integrations.integration import JobReader, ReaderContext
 from mxnet_operator.integrations.kueue.policy import flavors_wanted, priority_wanted
 from mxnet_operator.integrations.kueue.workload import GROUP, QueuePriority, QueueState, ResourceFlavor
 from mxnet_operator.kube.answers import Metadata, Shape
-from mxnet_operator.kube.client import ApiError
+from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import PRIORITY_CLASSES, Resource
 from mxnet_operator.plan import Observed
 

@@ -1,4 +1,4 @@
-"""Default values that kube-apiserver sets in built-in objects at creation."""
+"""Default values that kube-apiserver sets in built-in objects at creation, as far as somebody here reads them."""
 
 from typing import Final
 
@@ -55,17 +55,11 @@ def _pod(pod: Object) -> None:
     spec = pod.setdefault("spec", {})
     for field, value in (
         ("restartPolicy", "Always"),
-        ("dnsPolicy", "ClusterFirst"),
         ("schedulerName", "default-scheduler"),
         ("terminationGracePeriodSeconds", 30),
-        ("enableServiceLinks", True),
-        ("securityContext", {}),
     ):
         fill(spec, field, value)
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        fill(container, "terminationMessagePath", "/dev/termination-log")
-        fill(container, "terminationMessagePolicy", "File")
-        fill(container, "imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
         resources = container.setdefault("resources", {})
         for kind in ("limits", "requests"):
             for name, amount in (resources.get(kind) or {}).items():
@@ -75,16 +69,6 @@ def _pod(pod: Object) -> None:
             resources["requests"] = limits | (resources.get("requests") or {})
         for port in container.get("ports") or ():
             fill(port, "protocol", "TCP")
-            if spec.get("hostNetwork") and not port.get("hostPort") and "containerPort" in port:
-                port["hostPort"] = port["containerPort"]
-    for volume in spec.get("volumes") or ():
-        if all(source is None for field, source in volume.items() if field != "name"):
-            volume["emptyDir"] = {}
-
-
-def _is_latest(image: str) -> bool:
-    name = image.rpartition("/")[2]
-    return "@" not in name and (":" not in name or name.endswith(":latest"))
 
 
 def _service(service: Object) -> None:

@@ -11,13 +11,13 @@ from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.patch import MERGE_PATCH
 from mxnet_operator.local.apiserver.resources import Key, Resource
 from mxnet_operator.local.apiserver.storage import Change, Name, name_of
-from mxnet_operator.local.apiserver.store import FOREGROUND, ORPHAN, DeleteOptions, Store
+from mxnet_operator.local.apiserver.store import FOREGROUND, DeleteOptions, Store
 
 Place = tuple[Key, Name]
 
 
 class GarbageCollector:
-    """Garbage collector: deletes orphans, completes foreground and orphaning deletions, empties namespaces.
+    """Garbage collector: deletes orphans, completes foreground deletions, empties namespaces.
 
     `wake` is called when there is work for `run`.
     """
@@ -82,8 +82,6 @@ class GarbageCollector:
                 self._empty_namespace(obj)
             elif FOREGROUND in metadata.get("finalizers", ()):
                 self._delete_dependents_first(resource, obj)
-            elif ORPHAN in metadata.get("finalizers", ()):
-                self._orphan_dependents(resource, obj)
         elif owners := metadata.get("ownerReferences"):
             absent = [owner["uid"] for owner in owners if self._is_absent(owner, metadata.get("namespace", ""))]
             if len(absent) == len(owners):
@@ -116,13 +114,6 @@ class GarbageCollector:
         remaining = any(self._store.storage.find(*place) for place in self._dependents.get(uid, ()))
         if not (blocked and remaining):
             self._finish(resource, owner, FOREGROUND)
-
-    def _orphan_dependents(self, resource: Resource, owner: Object) -> None:
-        uid = owner["metadata"]["uid"]
-        for key, name in sorted(self._dependents.get(uid, ())):
-            if dependent := self._store.storage.find(key, name):
-                self._disown(self._resources[key], dependent, {uid})
-        self._finish(resource, owner, ORPHAN)
 
     def _disown(self, resource: Resource, obj: Object, uids: set[str]) -> None:
         kept = [each for each in obj["metadata"]["ownerReferences"] if each["uid"] not in uids]

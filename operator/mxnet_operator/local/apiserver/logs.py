@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from mxnet_operator.api.structural import invalid as invalid_field
@@ -16,15 +16,13 @@ _LOG_OPTIONS = replace(PODS, kind="PodLogOptions")
 
 @dataclass(frozen=True)
 class LogRequest:
-    """Request for a container's log; a number is None where it isn't asked for."""
+    """Request for a container's log; what isn't asked for is None."""
 
     container: str
     follow: bool = False
     timestamps: bool = False
     tail_lines: int | None = None
-    since_seconds: int | None = None
-    since_time: str | None = None
-    """In RFC 3339."""
+    since: datetime | None = None
     limit_bytes: int | None = None
 
 
@@ -68,8 +66,7 @@ def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
         follow=truth(query.get("follow")),
         timestamps=truth(query.get("timestamps")),
         tail_lines=_number(name, query, "tailLines", 0),
-        since_seconds=_number(name, query, "sinceSeconds", 1),
-        since_time=_moment(query, "sinceTime"),
+        since=_since(name, query),
         limit_bytes=_number(name, query, "limitBytes", 1),
     )
 
@@ -88,14 +85,12 @@ def _number(pod: str, query: Mapping[str, str], field: str, least: int) -> int |
     return number
 
 
-def _moment(query: Mapping[str, str], field: str) -> str | None:
-    text = query.get(field, "")
-    if not text:
+def _since(pod: str, query: Mapping[str, str]) -> datetime | None:
+    if (seconds := _number(pod, query, "sinceSeconds", 1)) is not None:
+        return datetime.now(UTC) - timedelta(seconds=seconds)
+    if not (text := query.get("sinceTime", "")):
         return None
     try:
-        aware = datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        aware = False
-    if not aware:
-        raise bad_request(f'{field}: Invalid value: "{text}": must be a time in RFC 3339')
-    return text
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError as error:
+        raise bad_request(f'sinceTime: Invalid value: "{text}": must be a time in RFC 3339') from error

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 READ = frozenset({"get", "list", "watch"})
-WRITE = READ | {"create", "update", "patch", "delete", "deletecollection"}
+WRITE = READ | {"create", "update", "patch", "delete"}
 
 Key = tuple[str, str]
 """Identity of a resource in the store, common to all of its versions: (group, plural)."""
@@ -63,40 +63,19 @@ class Resource:
         return obj if obj.get("apiVersion") == self.api_version else {**obj, "apiVersion": self.api_version}
 
 
-_POD_FIELDS = (
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.schedulerName",
-    "spec.serviceAccountName",
-    "status.phase",
-    "status.podIP",
-    "status.nominatedNodeName",
-)
+_POD_FIELDS = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "status.phase", "status.podIP")
 _EVENT_FIELDS = (
     *(
         f"involvedObject.{part}"
         for part in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
     ),
     "reason",
-    "reportingComponent",
-    "source",
     "type",
 )
 _STATUS = frozenset({"status"})
 
-NAMESPACES = Resource(
-    "",
-    "v1",
-    "namespaces",
-    "Namespace",
-    False,
-    ("ns",),
-    (),
-    _STATUS,
-    WRITE - {"deletecollection"},
-    fields=("status.phase",),
-)
-NODES = Resource("", "v1", "nodes", "Node", False, ("no",), (), _STATUS, fields=("spec.unschedulable",))
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False, ("ns",), (), _STATUS, fields=("status.phase",))
+NODES = Resource("", "v1", "nodes", "Node", False, ("no",), (), _STATUS)
 PODS = Resource(
     "", "v1", "pods", "Pod", True, ("po",), ("all",), frozenset({"status", "log", "binding"}), fields=_POD_FIELDS
 )

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.statuses import bad_request
 
-Object = dict[str, Any]
 Selector = Callable[[Object], bool]
 
 _KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
@@ -103,11 +103,7 @@ def field_selector(text: str, resource: Resource) -> Selector:
 
 
 def _field(obj: Object, path: str) -> str:
-    if path == "source":
-        return str((obj.get("source") or {}).get("component") or obj.get("reportingComponent") or "")
     value: Any = obj
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    if path == "spec.unschedulable":
-        return "true" if value else "false"
     return "" if value is None else ("true" if value is True else "false" if value is False else str(value))

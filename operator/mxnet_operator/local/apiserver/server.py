@@ -20,17 +20,18 @@ from mxnet_operator.local.apiserver.json_values import at
 from mxnet_operator.local.apiserver.logs import LogSource, log_request
 from mxnet_operator.local.apiserver.requests import (
     BODY_LIMIT,
+    Answer,
     Request,
     Target,
+    Verbs,
+    allow,
     find_target,
-    no_target,
     truth,
     watch_options,
 )
-from mxnet_operator.local.apiserver.statuses import NO_SUCH_PATH, StatusError, bad_request
+from mxnet_operator.local.apiserver.statuses import StatusError, bad_request
 from mxnet_operator.local.apiserver.store import Store
 from mxnet_operator.local.apiserver.tables import table, wants_table
-from mxnet_operator.local.apiserver.verbs import Answer, Verbs, allow
 from mxnet_operator.local.apiserver.watch import watch
 
 _log = logging.getLogger(__name__)
@@ -119,11 +120,9 @@ class ApiServer:
             raise StatusError(403, "Forbidden", "impersonation is not supported by the local cluster")
         if request.method == "GET" and (document := self._documents.at(request.path)):
             return web.Response(body=document, content_type="application/json")
-        target = find_target(self.store.catalog, request.path, request.method)
+        target = find_target(self.store.catalog, request.path)
         if target is None:
-            if refusal := no_target(self.store.catalog, request.path):
-                raise refusal
-            return web.Response(status=404, text=f"{NO_SUCH_PATH}\n")
+            raise StatusError(404, "NotFound", "the server could not find the requested resource", {})
         if target.subresource == "log":
             allow(request.method == "GET")
             return await self._log(request, target)

@@ -1,6 +1,5 @@
 """Error responses, word for word as kube-apiserver gives them (`docs/facts/kubernetes.md`)."""
 
-import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,7 +8,6 @@ from mxnet_operator.api.structural import FieldError
 from mxnet_operator.local.apiserver.resources import Resource
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
-NO_SUCH_PATH = "404 page not found"
 
 
 def required(field: str, detail: str = "") -> FieldError:
@@ -89,12 +87,6 @@ def invalid(resource: Resource, name: str, causes: Sequence[FieldError]) -> Stat
     return StatusError(422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {listed}', details)
 
 
-def invalid_kind(resource: Resource, name: str, kind: str) -> StatusError:
-    """Build a 422: an object of another kind, sent to a custom resource."""
-    cause = FieldError("kind", "FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}')
-    return invalid(dataclasses.replace(resource, kind=kind), name, [cause])
-
-
 def invalid_patch(patched: Any, why: str) -> StatusError:
     """Build a 422: what a patch makes of an object can't be read as one."""
     text = json.dumps(patched, separators=(",", ":"))
@@ -117,13 +109,6 @@ def method_not_allowed() -> StatusError:
 
 def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
-
-
-def too_large_version(asked: int, current: int) -> StatusError:
-    """Build a 504: a list asked for a moment that hasn't come."""
-    message = f"Timeout: Too large resource version: {asked}, current: {current}"
-    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> StatusError:

@@ -5,12 +5,12 @@ but must not be modified.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Key, Resource
-from mxnet_operator.local.apiserver.statuses import expired, too_large_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,7 @@ class Journal:
 
     def since(self, revision: int) -> list[Change]:
         """Return the changes after `revision`, oldest first."""
-        return list(self.backwards(revision))[::-1]
-
-    def backwards(self, revision: int) -> Iterator[Change]:
-        """Iterate over the changes after `revision`, latest first."""
-        for change in reversed(self._changes):
-            if change.revision <= revision:
-                return
-            yield change
+        return list(takewhile(lambda change: change.revision > revision, reversed(self._changes)))[::-1]
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each change, until the returned function is called."""
@@ -81,13 +74,6 @@ class Storage:
         self._journals = {key: Journal(first_revision, history) for key in keys}
         self._observers: list[Callable[[Change], None]] = []
 
-    def fork(self) -> "Storage":
-        """Make an independent copy with the same objects and without their history."""
-        fork = Storage((), self.revision, self._history)
-        fork._objects = {key: dict(objects) for key, objects in self._objects.items()}
-        fork._journals = {key: Journal(self.revision, self._history) for key in self._journals}
-        return fork
-
     def observe(self, observer: Callable[[Change], None]) -> None:
         self._observers.append(observer)
 
@@ -105,25 +91,6 @@ class Storage:
         """List the objects of a resource in a namespace ("" is all of them), oldest first."""
         found = self._objects[key].values()
         return [obj for obj in found if not namespace or obj["metadata"].get("namespace") == namespace]
-
-    def snapshot(self, resource: Resource, revision: int) -> dict[Name, Object]:
-        """Rebuild the objects of a resource as of a revision.
-
-        Raises:
-            StatusError: 410 where the revision is older than the journal, 504 where it is in the future.
-        """
-        if revision > self.revision:
-            raise too_large_version(revision, self.revision)
-        journal = self._journals[resource.key]
-        if revision < journal.oldest:
-            raise expired("The resourceVersion for the provided list is too old.")
-        objects = dict(self._objects[resource.key])
-        for change in journal.backwards(revision):
-            if change.before is None:
-                objects.pop(name_of(change.object), None)
-            else:
-                objects[name_of(change.object)] = change.before
-        return objects
 
     def put(self, key: Key, obj: Object) -> Object:
         """Store an object under the next revision, and return it as stored."""

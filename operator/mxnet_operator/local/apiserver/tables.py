@@ -28,17 +28,10 @@ class Column:
     cell: Callable[[Object, datetime], Any]
     priority: int = 0
     type: str = "string"
-    format: str = ""
-    description: str = ""
 
     def definition(self) -> Object:
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": self.description or self.name,
-            "priority": self.priority,
-        }
+        apart = {"format": "", "description": self.name}
+        return {"name": self.name, "type": self.type, "priority": self.priority, **apart}
 
 
 def wants_table(headers: Mapping[str, str]) -> bool:
@@ -75,21 +68,14 @@ def _declared(column: Any) -> Column:
         found = at(obj, *path)
         return age(found, now) if kind == "date" else found
 
-    return Column(
-        column["name"],
-        cell,
-        column.get("priority", 0),
-        kind,
-        column.get("format", ""),
-        column.get("description", ""),
-    )
+    return Column(column["name"], cell, column.get("priority", 0), kind)
 
 
 def _at(*path: str | int, default: Any = _NONE) -> Callable[[Object, datetime], Any]:
     return lambda obj, _: at(obj, *path, default=default)
 
 
-_NAME = Column("Name", _at("metadata", "name"), format="name")
+_NAME = Column("Name", _at("metadata", "name"))
 _AGE = Column("Age", lambda obj, now: age(at(obj, "metadata", "creationTimestamp"), now))
 
 
@@ -106,7 +92,7 @@ def _pod_status(pod: Object, _: datetime) -> str:
         if ended and ended.get("exitCode") == 0:
             continue
         if ended:
-            return f"Init:{ended.get('reason') or 'ExitCode:' + str(ended.get('exitCode'))}"
+            return f"Init:{ended['reason']}"
         if waiting not in ("", "PodInitializing"):
             return f"Init:{waiting}"
         return f"Init:{position}/{len(pod['spec'].get('initContainers', []))}"
@@ -116,16 +102,12 @@ def _pod_status(pod: Object, _: datetime) -> str:
         if waiting:
             shown = waiting
         elif ended:
-            shown = ended.get("reason") or (
-                f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
-            )
+            shown = ended["reason"]
         elif status.get("ready"):
             running = True
     if shown == "Completed" and running:
         shown = "Running"
-    if at(pod, "metadata", "deletionTimestamp"):
-        return "Unknown" if at(pod, "status", "reason") == "NodeLost" else "Terminating"
-    return shown
+    return "Terminating" if at(pod, "metadata", "deletionTimestamp") else shown
 
 
 def _pod_restarts(pod: Object, _: datetime) -> str:
@@ -137,18 +119,8 @@ def _service_ports(service: Object, _: datetime) -> str:
     return ",".join(f"{port['port']}/{port.get('protocol', 'TCP')}" for port in ports) or _NONE
 
 
-def _selector(service: Object, _: datetime) -> str:
-    return ",".join(f"{k}={v}" for k, v in sorted(at(service, "spec", "selector", default={}).items())) or _NONE
-
-
 def _event_last_seen(event: Object, now: datetime) -> str:
-    moments = (
-        at(event, "series", "lastObservedTime"),
-        event.get("lastTimestamp"),
-        event.get("eventTime"),
-        event.get("firstTimestamp"),
-    )
-    return age(next(filter(None, moments), None), now)
+    return age(event.get("lastTimestamp") or event.get("eventTime"), now)
 
 
 def _event_object(event: Object, _: datetime) -> str:
@@ -171,18 +143,6 @@ def _claim_status(claim: Object, _: datetime) -> str:
     return "Terminating" if terminating else str(at(claim, "status", "phase", default=""))
 
 
-def _of_bound_claim(*path: str) -> Callable[[Object, datetime], Any]:
-    return lambda claim, _: at(claim, *path, default="") if at(claim, "spec", "volumeName") else ""
-
-
-_ACCESS = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-
-
-def _access_modes(claim: Object, _: datetime) -> str:
-    modes = at(claim, "status", "accessModes", default=[]) if at(claim, "spec", "volumeName") else []
-    return ",".join(short for mode, short in _ACCESS.items() if mode in modes)
-
-
 _BUILT_IN: dict[str, tuple[Column, ...]] = {
     builtin.PODS.plural: (
         _NAME,
@@ -197,10 +157,8 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         _NAME,
         Column("Type", _at("spec", "type")),
         Column("Cluster-IP", _at("spec", "clusterIP")),
-        Column("External-IP", lambda _obj, _now: _NONE),
         Column("Port(s)", _service_ports),
         _AGE,
-        Column("Selector", _selector, 1),
     ),
     builtin.EVENTS.plural: (
         Column("Last Seen", _event_last_seen),
@@ -209,7 +167,7 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         Column("Object", _event_object),
         Column("Message", lambda event, _: re.sub(r"\s*\n\s*", " ", at(event, "message", default="")).strip()),
         Column("Count", _at("count", default=1), 1, "integer"),
-        Column("Name", _at("metadata", "name"), 1, format="name"),
+        Column("Name", _at("metadata", "name"), 1),
     ),
     builtin.NODES.plural: (
         _NAME,
@@ -223,10 +181,7 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
     builtin.PERSISTENT_VOLUME_CLAIMS.plural: (
         _NAME,
         Column("Status", _claim_status),
-        Column("Volume", _at("spec", "volumeName", default="")),
-        Column("Capacity", _of_bound_claim("status", "capacity", "storage")),
-        Column("Access Modes", _access_modes),
-        Column("StorageClass", _at("spec", "storageClassName", default="")),
+        Column("Capacity", _at("status", "capacity", "storage", default="")),
         _AGE,
     ),
 }

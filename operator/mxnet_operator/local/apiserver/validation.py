@@ -1,6 +1,5 @@
 """Validation of objects: metadata, custom resources by schema and rules, built-in ones by what clients notice."""
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -19,7 +18,7 @@ from mxnet_operator.api.structural import (
     prune,
     structural_errors,
 )
-from mxnet_operator.api.validation import validate, validate_update
+from mxnet_operator.api.validation import validate
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.keyed_objects import keyed_errors
 from mxnet_operator.local.apiserver.resources import (
@@ -34,23 +33,16 @@ from mxnet_operator.local.apiserver.resources import (
 from mxnet_operator.local.apiserver.statuses import (
     bad_request,
     forbidden_field,
-    invalid_kind,
     required,
     unsupported,
 )
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_LABEL_1035_RULE = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 
 
@@ -79,10 +71,8 @@ def _name_errors(resource: Resource, name: str) -> Iterator[FieldError]:
     path = "metadata.name"
     if not name:
         yield required(path, "name or generateName is required")
-    elif resource is NAMESPACES:
+    elif resource in (NAMESPACES, SERVICES):
         yield from _label_errors(path, name)
-    elif resource is SERVICES and (len(name) > 63 or not _LABEL_1035.fullmatch(name)):
-        yield invalid(path, name, _LABEL_1035_RULE)
     elif len(name) > 253:
         yield invalid(path, name, "must be no more than 253 characters")
     elif not SUBDOMAIN.fullmatch(name):
@@ -105,40 +95,23 @@ def decode(resource: Resource, body: Any) -> tuple[Object, list[str]]:
 
     Raises:
         DecodeError: it can't be decoded as one of the resource's kind.
-        StatusError: 400 or 422 for what isn't an object of the resource's kind.
+        StatusError: 400 for what isn't an object of the resource's kind.
     """
     if not isinstance(body, dict):
         raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
-    (_check_custom_kind if resource.custom else _check_kind)(resource, body)
+    _check_kind(resource, body)
     obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, **_without_nulls(resource, body)}
     return obj, _fit(resource, obj)
 
 
 def _check_kind(resource: Resource, body: Object) -> None:
-    api_version, kind = body.get("apiVersion") or resource.api_version, body.get("kind") or resource.kind
-    if api_version != resource.api_version:
-        why = f'no kind "{kind}" is registered for version "{api_version}"'
-    elif kind != resource.kind:
-        why = f"converting (v1.{kind}) to (core.{resource.kind}): unknown conversion"
-    else:
-        return
-    raise bad_request(f'{kind} in version "{api_version}" cannot be handled as a {resource.kind}: {why}')
-
-
-def _check_custom_kind(resource: Resource, body: Object) -> None:
-    kind, api_version = body.get("kind"), body.get("apiVersion") or ""
-    if not kind:
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {resource.kind}): "
-            f"Object 'Kind' is missing in '{json.dumps(body)}'"
-        )
-    if api_version != resource.api_version:
-        raise bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version "
-            f"({resource.api_version})"
-        )
-    if kind != resource.kind:
-        raise invalid_kind(resource, at(body, "metadata", "name", default=""), kind)
+    """Reject an object of another kind or API version; the path says both for built-in types, whose bodies may not."""
+    api_version, kind = body.get("apiVersion"), body.get("kind")
+    if not resource.custom:
+        api_version, kind = api_version or resource.api_version, kind or resource.kind
+    if (api_version, kind) != (resource.api_version, resource.kind):
+        given = f"{kind or 'no kind'} of {api_version or 'no API version'}"
+        raise bad_request(f"the object in the body is {given}, not {resource.kind} of {resource.api_version}")
 
 
 def _without_nulls(resource: Resource, body: Object) -> Object:
@@ -273,11 +246,6 @@ def _claim_errors(claim: Object) -> Iterator[FieldError]:
         yield required("spec.resources[storage]")
 
 
-def update_errors(resource: Resource, old: Object, new: Object) -> list[FieldError]:
-    """Validate the update of a custom resource that is valid by itself: the transition rules."""
-    return validate_update(old, new) if resource.key in HAVE_RULES else []
-
-
 _MUTABLE = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
 
 
@@ -289,29 +257,10 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
         detail = "no new finalizers can be added if the object is being deleted, found new finalizers "
         listed = ", ".join(f'"{each}"' for each in added)
         yield forbidden_field("metadata.finalizers", f"{detail}[]string{{{listed}}}")
-    if resource is PODS and new.get("spec") is not old.get("spec"):
-        yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
+    if resource is PODS and _fixed(old) != _fixed(new):
+        fields = ", ".join(f"`spec.{each}`" for each in _MUTABLE)
+        yield forbidden_field("spec", f"pod updates may not change fields other than {fields}")
 
 
-def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
-    for field in ("containers", "initContainers"):
-        if len(old.get(field) or ()) != len(new.get(field) or ()):
-            yield forbidden_field(f"spec.{field}", "pod updates may not add or remove containers")
-            return
-    if _fixed(old) != _fixed(new):
-        yield forbidden_field(
-            "spec",
-            "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-            "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-            "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
-        )
-    before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
-    if before is not None and (after is None or after > before):
-        yield invalid("spec.activeDeadlineSeconds", after, "must be less than or equal to previous value")
-
-
-def _fixed(spec: Object) -> Object:
-    kept = {key: value for key, value in spec.items() if key not in _MUTABLE}
-    for field in ("containers", "initContainers"):
-        kept[field] = [{k: v for k, v in c.items() if k != "image"} for c in kept.get(field) or ()]
-    return kept
+def _fixed(pod: Object) -> Object:
+    return {key: value for key, value in pod["spec"].items() if key not in _MUTABLE}

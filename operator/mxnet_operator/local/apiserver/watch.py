@@ -98,12 +98,8 @@ def _event(options: WatchOptions, change: Change) -> Event | None:
     if after is not None and options.selector(after):
         return ("MODIFIED" if was else "ADDED", after)
     if before is not None and was:
-        return "DELETED", _at_revision(before, change.revision)
+        return "DELETED", before | {"metadata": before["metadata"] | {"resourceVersion": str(change.revision)}}
     return None
-
-
-def _at_revision(obj: Object, revision: int) -> Object:
-    return obj | {"metadata": obj["metadata"] | {"resourceVersion": str(revision)}}
 
 
 def _bookmark(resource: Resource, revision: int, annotations: dict[str, str] | None = None) -> Event:

@@ -254,7 +254,8 @@ def choose(wanted: Wanted, pin: MXNetRequirement | None, is_here: Callable[[str]
     Raises:
         ImageError: no MXNet fits, or its Pythons aren't on this machine; the message says what to change.
     """
-    python = _checked(wanted.python)
+    if (python := wanted.python) is not None and python not in PYTHONS:
+        raise ImageError(f"--python {python}: MXNet runs on Python {_listed(tuple(PYTHONS))}.")
     required = [each for each in (_asked(wanted.mxnet), pin) if each is not None]
     releases = [each for each in RELEASES if all(asked.matches(each.version) for asked in required)]
     if not releases:
@@ -313,12 +314,6 @@ def _asked(mxnet: str | None) -> MXNetRequirement | None:
         raise ImageError(f"--mxnet: {mxnet!r} is no version; give one like 1.5.1, or 1.5 for the last of 1.5.")
     versions = f"=={mxnet}.*" if mxnet.count(".") < 2 else f"=={mxnet}"
     return MXNetRequirement(f"--mxnet {mxnet}", versions)
-
-
-def _checked(python: str | None) -> str | None:
-    if python is not None and python not in PYTHONS:
-        raise ImageError(f"--python {python}: MXNet runs on Python {_listed(tuple(PYTHONS))}.")
-    return python
 
 
 def _until(day: date | None, releases: list[Release]) -> list[Release]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -86,7 +85,7 @@ def _is_own(version: str) -> bool:
 
 _POLL_SECONDS = 0.2
 MARK = "complete.json"
-"""File of an environment that can be used."""
+"""File of an environment that can be used, made as the last step; only its existence counts."""
 _NUMPYS_LIBGFORTRAN = "numpy/.libs/libgfortran-*.so.3.0.0"
 
 
@@ -137,7 +136,7 @@ class Environment:
                 await self._install(progress, held)
                 await _to_thread_to_the_end(self._lend_libgfortran)
                 await self._check(progress, held)
-                await _to_thread_to_the_end(self._finish)
+                self._mark.touch()
             except BuildError as error:
                 self._failure = str(error)
                 raise
@@ -200,12 +199,6 @@ class Environment:
         if ended.code != 0:
             what = f"The image is installed, but `{statement}` fails in it (exit code {ended.code})"
             raise build_error(what, ended, self.root.parent)
-
-    def _finish(self) -> None:
-        """Write the marker atomically, as the last step."""
-        temporary = self._mark.with_suffix(".tmp")
-        temporary.write_text(json.dumps({"python": self.lock.python, "packages": self.lock.pins}, indent=1), "utf-8")
-        temporary.replace(self._mark)
 
     @contextlib.asynccontextmanager
     async def _locked(self, progress: ProgressReader) -> AsyncIterator[int]:

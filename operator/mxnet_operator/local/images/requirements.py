@@ -1,14 +1,15 @@
 """Packages added to those of a base image: plain requirements, resolved into one lock with what the base needs."""
 
 import hashlib
-import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mxnet_operator.local.home import write_private
 from mxnet_operator.local.images import python2
 from mxnet_operator.local.images.day import ONLY_BINARY, UV_SETTINGS, DayImage, MXNetRequirement, day_options
 from mxnet_operator.local.images.environment import find_interpreter
@@ -140,36 +141,31 @@ class Addition:
             return known
         try:
             self.cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = self.file.with_suffix(f".{os.getpid()}.tmp")
-            asked, made = draft.with_suffix(".in"), draft.with_suffix(".out")
-            asked.write_text(self._input, "utf-8")
-            settings = draft.with_suffix(".toml")
-            settings.write_text(UV_SETTINGS, "utf-8")
-            settings.replace(self.cache / "pyproject.toml")
-            try:
-                interpreter = await find_interpreter(self.start.python, self.cache)
-                command: list[str | Path] = [
-                    *(uv_program(), "pip", "compile", "--no-progress", "--no-header", "--no-annotate", "--quiet"),
-                    *("--generate-hashes", "--python", interpreter, "--output-file", made, asked),
-                    *self._options(),
-                ]
-                if self.start.python == python2.PYTHON2 and self.start.day is not None:
-                    ended = await python2.resolve(asked, made, self.start.day, interpreter, on_line)
-                else:
-                    ended = await run(command, cwd=self.cache)
-                if ended.code != 0:
-                    raise self._error(ended)
-                day = f"# as of: {self.start.day}\n" if self.start.day else ""
-                text = f"# python: {self.start.python}\n{day}{made.read_text('utf-8')}"
-                lock = parse_lock(text, "the resolved requirements")
-                draft.write_text(text, "utf-8")
-                draft.replace(self.file)
+            with tempfile.TemporaryDirectory(dir=self.cache, prefix=".") as temporary:
+                lock = await self._made_in(Path(temporary), on_line)
+                write_private(self.file, lock.text.encode())
                 return lock
-            finally:
-                for each in (asked, made, draft):
-                    each.unlink(missing_ok=True)
         except OSError as error:
             raise ImageError(f"The requirements can't be resolved in {self.cache}: {error}") from error
+
+    async def _made_in(self, folder: Path, on_line: Callable[[str], None] | None) -> Lock:
+        asked, made = folder / "requirements.in", folder / "requirements.out"
+        asked.write_text(self._input, "utf-8")
+        (folder / "pyproject.toml").write_text(UV_SETTINGS, "utf-8")
+        interpreter = await find_interpreter(self.start.python, folder)
+        if self.start.python == python2.PYTHON2 and self.start.day is not None:
+            ended = await python2.resolve(asked, made, self.start.day, interpreter, on_line)
+        else:
+            command: list[str | Path] = [
+                *(uv_program(), "pip", "compile", "--no-progress", "--no-header", "--no-annotate", "--quiet"),
+                *("--generate-hashes", "--python", interpreter, "--output-file", made, asked),
+                *self._options(),
+            ]
+            ended = await run(command, cwd=folder)
+        if ended.code != 0:
+            raise self._error(ended)
+        day = f"# as of: {self.start.day}\n" if self.start.day else ""
+        return parse_lock(f"# python: {self.start.python}\n{day}{made.read_text('utf-8')}", "the resolved requirements")
 
     def _options(self) -> list[str]:
         if not isinstance(self.start, DayImage):

@@ -168,19 +168,14 @@ def _listed(source: Path, rules: str, ignore: "_DockerRules | _GitRules") -> Sna
     )
 
 
-class _Named:
-    """Names that the lines of ignore files take back by `!`."""
+def _taken_back(lines: Iterable[str]) -> set[str]:
+    """Return the last part of each path that a line takes back by `!`; one of `*` names nothing."""
+    taken = (line.strip()[1:].strip().rstrip("/") for line in lines if line.strip().startswith("!"))
+    return {last for each in taken if (last := each.rpartition("/")[2]).strip("*")}
 
-    def __init__(self) -> None:
-        self._patterns: set[str] = set()
 
-    def read(self, lines: Iterable[str]) -> None:
-        """Take the last part of each path after a `!`; one of `*` names nothing."""
-        taken = (line.strip()[1:].strip().rstrip("/") for line in lines if line.strip().startswith("!"))
-        self._patterns |= {last for each in taken if (last := each.rpartition("/")[2]).strip("*")}
-
-    def __contains__(self, name: str) -> bool:
-        return any(fnmatchcase(name, each) for each in self._patterns)
+def _has_match(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, each) for each in patterns)
 
 
 class _DockerRules:
@@ -191,8 +186,8 @@ class _DockerRules:
 
     def __init__(self, path: Path) -> None:
         lines = path.read_text("utf-8", "replace").splitlines()
-        self._spec, self.named = PathSpec.from_lines("gitignore", map(_anchored, lines)), _Named()
-        self.named.read(lines)
+        self._spec = PathSpec.from_lines("gitignore", map(_anchored, lines))
+        self.taken_back = _taken_back(lines)
 
     def enter(self, folder: Path, inside: str) -> None:
         """Only the one file counts."""
@@ -213,14 +208,14 @@ class _GitRules:
     def __init__(self, *, leaves_out: bool = True) -> None:
         self._leaves_out = leaves_out
         self._specs: list[tuple[str, GitIgnoreSpec]] = []
-        self.named = _Named()
+        self.taken_back: set[str] = set()
 
     def enter(self, folder: Path, inside: str) -> None:
         """Read the file of a folder, whose patterns count below it."""
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):
             lines = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
             self._specs.append((inside, GitIgnoreSpec.from_lines(lines)))
-            self.named.read(lines)
+            self.taken_back |= _taken_back(lines)
 
     def match(self, name: str, *, is_folder: bool) -> bool:
         """Whether the entry is left out: the deepest file that says anything decides."""
@@ -258,7 +253,7 @@ def _entries(
             continue
         name = f"{inside}{entry.name}"
         is_left_out = ignore.match(name, is_folder=is_folder)
-        if entry.name not in ignore.named and _is_withheld(source, entry):
+        if not _has_match(entry.name, ignore.taken_back) and _is_withheld(source, entry):
             if is_left_out:
                 yield name, entry, True
             else:
@@ -273,7 +268,7 @@ def _is_withheld(source: Path, entry: "os.DirEntry[str]") -> bool:
     if entry.is_dir(follow_symlinks=False) and Path(entry, "pyvenv.cfg").exists():
         return True
     is_outside = entry.is_symlink() and leads_out(source, Path(entry)) and not _is_module(source, Path(entry))
-    return is_outside or any(fnmatchcase(entry.name, each) for each in _WITHHELD)
+    return is_outside or _has_match(entry.name, _WITHHELD)
 
 
 def leads_out(source: Path, link: Path) -> bool:

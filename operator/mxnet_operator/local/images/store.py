@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import fcntl
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from mxnet_operator.local.claims import lock, open_lock, try_lock
+from mxnet_operator.local.claims import open_lock, try_lock
 from mxnet_operator.local.home import write_private
 from mxnet_operator.local.images.day import DayImage, MXNetRequirement, Wanted, choose
 from mxnet_operator.local.images.environment import MARK, Environment, installed_interpreter
@@ -87,7 +88,7 @@ class Registry:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(open_lock(self._path.with_suffix(".lock"))) as held:
-                lock(held.fileno())
+                fcntl.flock(held, fcntl.LOCK_EX)
                 entries = self.read()
                 change(entries)
                 text = msgspec.json.format(msgspec.json.encode(entries, order="deterministic"), indent=1)
@@ -213,7 +214,8 @@ class ImageStore:
         """
         reference = self._addable(name)
         folder = folder.expanduser().absolute()
-        _check_folder(folder)
+        if not folder.is_dir():
+            raise ImageError(f"{folder} isn't a folder; an image is made of the folder that holds its script.")
         base = self._base(reference, folder, base)
         self._registry.change(lambda entries: entries.update({reference: Entry(str(folder), base)}))
         return Image(reference, folder, base)
@@ -474,12 +476,3 @@ def _last_used(folder: Path) -> float:
 
 def _repository(name: str) -> str:
     return name.rpartition(":")[0]
-
-
-def _check_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        raise ImageError(f"{folder} isn't a folder; an image is made of the folder that holds its script.")
-    try:
-        str(folder).encode()
-    except UnicodeEncodeError as error:
-        raise ImageError(f"The name of the folder {folder} isn't UTF-8.") from error

@@ -14,10 +14,11 @@ from mxnet_operator.api.exit_codes import OUT_OF_MEMORY
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.local.events import EventType, now
 from mxnet_operator.local.home import full_disk
-from mxnet_operator.local.images import BuildError, BuildProgress, ImageError, ReadyImage
+from mxnet_operator.local.images.store import ReadyImage
+from mxnet_operator.local.images.uv_process import BuildError, BuildProgress, ImageError
 from mxnet_operator.local.kubelet.environment import ConfigError
 from mxnet_operator.local.kubelet.host import Host
-from mxnet_operator.local.kubelet.log_file import LogFile
+from mxnet_operator.local.kubelet.logs import LogFile
 from mxnet_operator.local.kubelet.loopback import Pending
 from mxnet_operator.local.kubelet.preparation import (
     NoCommandError,
@@ -160,19 +161,15 @@ class Container:
 
     async def _image(self) -> ReadyImage:
         spec, timing, images = self._record.spec, self._host.timing, self._host.images
-        name, never = str(spec.get("image") or ""), spec.get("imagePullPolicy") == "Never"
+        name = str(spec.get("image") or "")
         while True:
             image = images.resolve(name)
             try:
                 if image is not None and images.ready(image):
                     self._event("Normal", "Pulled", f'Container image "{name}" already present on machine')
                     return await images.ensure(image)
-                if never:
-                    self._no_image(
-                        "ErrImageNeverPull", f'Container image "{name}" is not present with pull policy of Never'
-                    )
-                elif image is None:
-                    self._no_image("ErrImagePull", images.how_to_add(name))
+                if image is None:
+                    self._no_image(images.how_to_add(name))
                 else:
                     self._event("Normal", "Pulling", f'Building image "{name}", which takes a minute or two')
                     ready = await images.ensure(image, self._building)
@@ -181,7 +178,7 @@ class Container:
             except BuildError:
                 raise
             except ImageError as error:
-                self._no_image("ErrImagePull", str(error))
+                self._no_image(str(error))
             await asyncio.sleep(timing.image_retry)
             if "ErrImagePull" in str(self._record.state):
                 message = self._record.state["waiting"].get("message", "")
@@ -194,10 +191,10 @@ class Container:
         if self._record.state != state:
             self._set(state)
 
-    def _no_image(self, reason: str, message: str) -> None:
+    def _no_image(self, message: str) -> None:
         # The real kubelet alternates between the two at each try; here the second one stays, with the reason.
         if self._record.state != waiting("ImagePullBackOff", message):
-            self._not_yet(reason, message)
+            self._not_yet("ErrImagePull", message)
 
     def _not_yet(self, reason: str, message: str) -> None:
         if self._record.state != waiting(reason, message):

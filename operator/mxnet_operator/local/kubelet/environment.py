@@ -75,9 +75,7 @@ def variables(
         reference = entry.get("valueFrom")
         if not reference:
             result.append((entry["name"], Variable(entry.get("value") or "", literal=True)))
-            continue
-        found = _referred(pod, reference, objects)
-        if found is not None:
+        elif (found := _referred(pod, reference, objects)) is not None:
             result.append((entry["name"], Variable(found, literal=False)))
     return result
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.local.events import EventRecorder
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images.store import ImageStore
 from mxnet_operator.local.kubelet.devices import Devices
 from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.loopback import PodIndex
@@ -22,7 +22,6 @@ class Host:
     """Resources of the node: folder, processes, devices, logs, API client."""
 
     client: Client
-    node_name: str
     folder: Path
     """Folder with a folder for each pod, named by its uid."""
     short_path: ShortPath

@@ -16,7 +16,7 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import NODES, PODS, SERVICES
 from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.home import CLAIMS
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images.store import ImageStore
 from mxnet_operator.local.kubelet.devices import Devices, device_kinds
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.logs import Logs
@@ -29,7 +29,6 @@ from mxnet_operator.local.kubelet.short_path import ShortPath
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 from mxnet_operator.local.waiting import Changes, Timing
-from mxnet_operator.readers.pods import ENDED
 
 Object = dict[str, Any]
 
@@ -60,6 +59,7 @@ class Kubelet:
         devices = device_kinds(os.environ, gpus=options.gpus, share=options.gpu_share, counts=dict(options.resources))
         folder = state_dir.absolute()
         offered = capacity(options.cpus, devices, folder)
+        self.log_source = Logs()
         self._cache: Indexer[Object] = Indexer()
         self._services: Indexer[Object] = Indexer()
         self._client = client
@@ -70,17 +70,16 @@ class Kubelet:
         self._clean_ups: set[asyncio.Task[None]] = set()
         self._scheduler_events = EventRecorder(client, "default-scheduler", NODE)
         pods_changed = Changes()
-        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._all_pods, pods_changed, timing)
+        self._volume_claims = VolumeClaims(client, folder / CLAIMS, self._cache.values, pods_changed, timing)
         short_path = ShortPath(folder)
         self._host = Host(
             client=client,
-            node_name=NODE,
             folder=folder,
             short_path=short_path,
             images=images,
             processes=Processes(cluster_id(folder), short_path.link),
             devices=Devices(devices),
-            logs=Logs(),
+            logs=self.log_source,
             events=EventRecorder(client, "kubelet", NODE),
             timing=timing,
             pods=PodIndex(),
@@ -92,26 +91,17 @@ class Kubelet:
         self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
         self._service_reflector = Reflector(client, SERVICES, self._services, _decode, lambda *_: None)
         self._nodes: Indexer[Object] = Indexer()
-        self._node_reflector = Reflector(client, NODES, self._nodes, _decode, self._node_changed)
+        self._node_reflector = Reflector(client, NODES, self._nodes, _decode, lambda *_: pods_changed.notify())
         self._scheduler = Scheduler(
             client,
             NODE,
             allocatable=offered,
-            nodes=self._all_nodes,
-            pods=self._all_pods,
+            node=lambda: self._nodes.get(NODE),
+            pods=self._cache.values,
             why_blocked=self._volume_claims.why_unusable,
-            changes=self._host.pods_changed,
+            changes=pods_changed,
             events=self._scheduler_events,
         )
-
-    @property
-    def cluster_id(self) -> str:
-        """Value of MXJOB_CLUSTER_ID in the environment of every process of this kubelet, and of its earlier runs."""
-        return self._host.processes.cluster_id
-
-    @property
-    def log_source(self) -> Logs:
-        return self._host.logs
 
     async def run(self) -> None:
         """Run pods until cancelled; on return every process of a pod has ended: by SIGTERM, a short grace, SIGKILL."""
@@ -146,7 +136,7 @@ class Kubelet:
         self._host.pods.change(old, new)
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
             self._vanished(old)
-        if new is not None and new["spec"].get("nodeName") == self._host.node_name:
+        if new is not None and new["spec"].get("nodeName"):  # whatever its name: there is one node
             known = self._pods.get(new["metadata"]["uid"])
             if known is not None:
                 known.update(new)
@@ -154,17 +144,8 @@ class Kubelet:
                 self._admit(new)
         self._host.pods_changed.notify()
 
-    def _node_changed(self, old: Object | None, new: Object | None) -> None:
-        """Have the scheduler look again where a Node comes, goes, or has other rules; callback of the reflector."""
-        if _rules(old) != _rules(new):
-            self._host.pods_changed.notify()
-
     def _admit(self, pod: Object) -> None:
-        uid, status = pod["metadata"]["uid"], pod.get("status") or {}
-        if status.get("podIP"):
-            self._addresses.hold(uid, status["podIP"])
-        if status.get("phase") in ENDED:
-            return
+        uid = pod["metadata"]["uid"]
         try:
             address = self._addresses.take(uid)
         except AddressesExhausted as error:
@@ -203,22 +184,10 @@ class Kubelet:
             lambda: [each for each in self._host.folder.iterdir() if _UID.fullmatch(each.name)]
         )
         # What is known is looked up after the folders, so that one made meanwhile is never taken for a left-over.
-        known = {pod["metadata"]["uid"] for pod in self._all_pods()}
+        known = {pod["metadata"]["uid"] for pod in self._cache.values()}
         for folder in found:
             if folder.name not in known and not await asyncio.to_thread(outlives_cluster, folder):
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-    def _all_pods(self) -> list[Object]:
-        return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]
-
-    def _all_nodes(self) -> dict[str, Object]:
-        nodes = (self._nodes.get(key) for key in self._nodes)
-        return {node["metadata"]["name"]: node for node in nodes if node is not None}
-
-
-def _rules(node: Object | None) -> Object | None:
-    """Return what of a Node says which pods may have it; its status changes with every heartbeat."""
-    return None if node is None else {"labels": node["metadata"].get("labels"), "spec": node.get("spec")}
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -47,14 +47,10 @@ class Addresses:
             address = f"{self._subnet}.{self._next // 254 + 1}.{self._next % 254 + 1}"
             self._next = (self._next + 1) % ADDRESSES
             if address not in self._taken:
-                self.hold(uid, address)
+                self._held[uid] = address
+                self._taken.add(address)
                 return address
         raise AddressesExhausted(f"all addresses of {self._subnet}.0.0/16 are in use")
-
-    def hold(self, uid: str, address: str) -> None:
-        """Record the address that a pod has from an earlier run of the kubelet."""
-        self._held[uid] = address
-        self._taken.add(address)
 
     def free(self, uid: str) -> None:
         self._taken.discard(self._held.pop(uid, ""))

@@ -113,15 +113,11 @@ class NodeKeeper:
             ],
             "nodeInfo": {
                 "architecture": labels(self._name)["kubernetes.io/arch"],
-                "bootID": "",
                 "containerRuntimeVersion": f"{PROCESS}1",
                 "kernelVersion": platform.release(),
-                "kubeProxyVersion": "",
                 "kubeletVersion": "v1.32.0",
-                "machineID": "",
                 "operatingSystem": "linux",
                 "osImage": "this machine",
-                "systemUUID": "",
             },
         }
         await self._client.patch(NODES.path(name=self._name, subresource="status"), {"status": status}, MERGE_PATCH)

@@ -30,7 +30,6 @@ _LOG = logging.getLogger(__name__)
 
 DEADLINE_REASON = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
-_DEFAULT_GRACE = 30
 
 
 class Pod:
@@ -47,7 +46,7 @@ class Pod:
             *(ContainerRecord(each, initial=False) for each in spec["containers"]),
         ]
         self._containers: list[Container] = []
-        self._start_time = (pod.get("status") or {}).get("startTime") or now()
+        self._start_time = now()
         self._failure: dict[str, str] = {}
         self._over = False
         self._stop = Stop()
@@ -84,9 +83,8 @@ class Pod:
         self._pod = pod
         metadata, spec = pod["metadata"], pod["spec"]
         if "deletionTimestamp" in metadata:
-            grace = metadata.get("deletionGracePeriodSeconds")
             self._deleted.set()
-            self.stop(_DEFAULT_GRACE if grace is None else grace)
+            self.stop(metadata["deletionGracePeriodSeconds"])
         seconds = spec.get("activeDeadlineSeconds")
         if seconds is not None and not self._stop.requested:
             started = datetime.fromisoformat(self._start_time).timestamp()
@@ -116,10 +114,6 @@ class Pod:
             self._kill = loop.call_at(at, self._signal, signal.SIGKILL)
 
     async def _live(self) -> None:
-        if (self._pod.get("status") or {}).get("phase") == "Running":
-            # An earlier kubelet ran it, and took its processes along when it went.
-            self._lose_the_rest()
-            return
         try:
             place = await self._stop.unless(self._placed())
             for record in self._records:
@@ -196,8 +190,7 @@ class Pod:
             return
         self._failure = {"reason": DEADLINE_REASON, "message": DEADLINE_MESSAGE}
         self._host.events.record(self._pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE)
-        grace = self._pod["spec"].get("terminationGracePeriodSeconds")
-        self.stop(_DEFAULT_GRACE if grace is None else grace)
+        self.stop(self._pod["spec"]["terminationGracePeriodSeconds"])
 
     def _lose_the_rest(self) -> None:
         """Give containers that will not run any more a final state.

@@ -196,12 +196,7 @@ class StatusWriter:
     async def confirm_deletion(self) -> None:
         """Delete the pod from the API, by its uid, once its processes have ended."""
         metadata = self._pod()["metadata"]
-        body = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "gracePeriodSeconds": 0,
-            "preconditions": {"uid": metadata["uid"]},
-        }
+        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}}
         path = PODS.path(metadata["namespace"], metadata["name"])
         await self._retried(lambda: self._client.delete(path, body))
 

@@ -101,7 +101,7 @@ class VolumeClaims:
 
     async def _remove_deleted(self) -> None:
         while True:
-            if not (due := [claim for claim in self._claims() if self._is_due(claim)]):
+            if not (due := [claim for claim in self._cache.values() if self._is_due(claim)]):
                 await self._changes.wait()
             for claim in due:
                 try:
@@ -139,9 +139,6 @@ class VolumeClaims:
             and pod["spec"].get("nodeName")
             and (pod.get("status") or {}).get("phase") not in ENDED
         )
-
-    def _claims(self) -> list[Object]:
-        return [claim for key in self._cache if (claim := self._cache.get(key)) is not None]
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
         if old is not None and new is None:

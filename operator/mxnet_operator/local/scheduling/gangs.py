@@ -1,7 +1,7 @@
 """The gangs among the pods of a cluster: the pods that start together or not at all, read from the pods themselves."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -56,18 +56,17 @@ def is_held(pod: Object) -> bool:
     return bool(pod["spec"].get("nodeName")) and _phase(pod) not in ENDED
 
 
-def in_order(pods: Iterable[Object], absent: Collection[str] = ()) -> list[Gang]:
+def in_order(pods: Iterable[Object]) -> list[Gang]:
     """Sort the gangs that wait: first the gangs that are to be completed, then by age.
 
-    Pods of equal age stay in the order in which they are given. A pod that is being deleted belongs to none. `absent`
-    are names of nodes that don't exist: a pod whose template names one of them waits.
+    Pods of equal age stay in the order in which they are given. A pod that is being deleted belongs to none.
     """
     members: dict[tuple[str, str], list[_Member]] = {}
     for pod in pods:
         if "deletionTimestamp" not in pod["metadata"]:
             member = _Member(pod, _owner(pod), _said(pod))
             members.setdefault(member.key, []).append(member)
-    found = (_gang(each, absent) for each in members.values())
+    found = map(_gang, members.values())
     return sorted((gang for gang in found if gang.waiting), key=lambda g: (not g.goes_first, g.since))
 
 
@@ -83,7 +82,7 @@ class _Member(NamedTuple):
         return (self.job["uid"], self.said["name"]) if self.job and self.said else (self.pod["metadata"]["uid"], "")
 
 
-def _gang(members: list[_Member], absent: Collection[str]) -> Gang:
+def _gang(members: list[_Member]) -> Gang:
     first, job, said = members[0]
     pods = [each.pod for each in members]
     is_job = bool(job and said)
@@ -92,9 +91,9 @@ def _gang(members: list[_Member], absent: Collection[str]) -> Gang:
         name=f"{first['metadata'].get('namespace', '')}/{job['name'] if is_job else first['metadata']['name']}",
         size=size,
         since=(said["since"] if is_job else "") or first["metadata"].get("creationTimestamp") or "",
-        waiting=tuple(pod for pod in pods if _is_waiting(pod, absent)),
+        waiting=tuple(pod for pod in pods if _is_waiting(pod)),
         gated=sum(1 for pod in pods if pod["spec"].get("schedulingGates")),
-        placed=sum(1 for pod in pods if _has_node(pod, absent)),
+        placed=sum(1 for pod in pods if pod["spec"].get("nodeName")),
         is_job=is_job,
         minimum=minimum,
     )
@@ -111,13 +110,8 @@ def _numbers(members: list[_Member]) -> tuple[int, int]:
     return size, minimum if is_too_large else min(minimum, size)
 
 
-def _is_waiting(pod: Object, absent: Collection[str]) -> bool:
-    return not (_has_node(pod, absent) or pod["spec"].get("schedulingGates") or _phase(pod) in ENDED)
-
-
-def _has_node(pod: Object, absent: Collection[str]) -> bool:
-    name = pod["spec"].get("nodeName")
-    return bool(name) and name not in absent
+def _is_waiting(pod: Object) -> bool:
+    return not (pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates") or _phase(pod) in ENDED)
 
 
 def _owner(pod: Object) -> Object:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from mxnet_operator.api.quantities import Resources, add, amount_text, pod_requests
 from mxnet_operator.local.scheduling.gangs import Gang
@@ -16,12 +16,8 @@ from mxnet_operator.local.scheduling.gangs import Gang
 Object = dict[str, Any]
 
 _NOTHING: Final = Decimal(0)
-_KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
-"""Effects of taints by which a pod is not placed; none evicts pods that run, and PreferNoSchedule has no other node."""
 _EXACT_BELOW: Final = 20
 """Number of jobs in front from which it is rounded down: a change of it is a write for each pod that waits."""
-_CORDONED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-"""Taint that stands for spec.unschedulable, which a pod may tolerate."""
 
 
 @dataclass(slots=True)
@@ -39,27 +35,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The one node: what it offers to pods, and what its Node object says of who may have it."""
+    """The one node: what it offers to pods, and its labels."""
 
     allocatable: Resources
     labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
-    unschedulable: bool = False
-    """Whether it is cordoned."""
-    names: tuple[str, ...] = ()
-    """Names of all nodes that the cluster has."""
-
-    @classmethod
-    def of(cls, node: Mapping[str, Any], allocatable: Resources, names: Iterable[str]) -> Self:
-        """Read a Node object, but for what it offers."""
-        spec = node.get("spec") or {}
-        return cls(
-            allocatable,
-            node["metadata"].get("labels") or {},
-            tuple(spec.get("taints") or ()),
-            bool(spec.get("unschedulable")),
-            tuple(sorted(names)),
-        )
 
 
 class _Waiting(NamedTuple):
@@ -155,15 +134,10 @@ def _sorted_out(gang: Gang, node: Node, blocked: Mapping[str, str]) -> tuple[lis
     waiting: list[_Waiting] = []
     for pod in gang.waiting:
         block = blocked.get(pod["metadata"]["uid"])
-        why, asks = f"0/1 nodes are available: {block}." if block else _mismatch(pod, node), {}
-        try:
-            asks = pod_requests(pod["spec"])
-        except ValueError as error:
-            why = why or f"0/1 nodes are available: {error}."
-        if why:
+        if why := f"0/1 nodes are available: {block}." if block else _mismatch(pod, node):
             never[pod["metadata"]["uid"]] = why
         else:
-            waiting.append(_Waiting(pod, asks))
+            waiting.append(_Waiting(pod, pod_requests(pod["spec"])))
     if len(waiting) > 1:
         waiting.sort(key=lambda each: _share(each.asks, node))
     if gang.needed and (why := _why_never(gang, waiting, never, node)):
@@ -187,18 +161,9 @@ def _why_never(gang: Gang, waiting: list[_Waiting], never: Mapping[str, str], no
 def _mismatch(pod: Object, node: Node) -> str:
     """Return why no node of this cluster suits the pod, whatever it asks for, in kube-scheduler's words; else empty."""
     spec = pod["spec"]
-    if named := spec.get("nodeName"):  # it would not be asked for if there were one
-        return f"node {named} not found; this cluster has: {', '.join(node.names)}"
-    tolerations = spec.get("tolerations") or ()
-    if node.unschedulable and not _tolerates(tolerations, _CORDONED):
-        return "0/1 nodes are available: 1 node(s) were unschedulable."
-    # Affinity and topology are not looked at: with one node they could only keep a pod waiting for ever.
+    # Affinity, taints and topology are not looked at: with one node they could only keep a pod waiting for ever.
     if any(node.labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
-    for taint in node.taints:
-        if taint.get("effect") in _KEEPS_AWAY and not _tolerates(tolerations, taint):
-            words = f"{{{taint.get('key', '')}: {taint.get('value', '')}}}"
-            return f"0/1 nodes are available: 1 node(s) had untolerated taint {words}."
     if claims := spec.get("resourceClaims"):
         names = ", ".join(str(claim.get("name")) for claim in claims)
         return (
@@ -206,19 +171,6 @@ def _mismatch(pod: Object, node: Node) -> str:
             " drivers for them: ask for devices in resources.limits instead."
         )
     return ""
-
-
-def _tolerates(tolerations: Iterable[Mapping[str, str]], taint: Mapping[str, str]) -> bool:
-    """Whether one of the tolerations is for the taint (k8s.io/api/core/v1/toleration.go, ToleratesTaint)."""
-    return any(
-        each.get("effect") in {None, "", taint.get("effect")}
-        and each.get("key") in {None, "", taint.get("key")}
-        and (
-            each.get("operator") == "Exists"
-            or (each.get("operator") in {None, "", "Equal"} and (each.get("value") or "") == (taint.get("value") or ""))
-        )
-        for each in tolerations
-    )
 
 
 def _too_large(who: str, asked: Resources, node: Node) -> str:

@@ -1,8 +1,4 @@
-"""Binds pods to the one node of the local cluster, gang by gang, and says on the others what they wait for.
-
-A pod whose template names a node that doesn't exist has no kubelet: it is reported as a pod that can't be placed, and
-removed once it is deleted, as Kubernetes' pod garbage collector does it.
-"""
+"""Binds pods to the one node of the local cluster, gang by gang, and says on the others what they wait for."""
 
 import asyncio
 import logging
@@ -37,14 +33,7 @@ FORMING_SECONDS: Final = 2.0
 
 def taken(pods: Iterable[Object]) -> Resources:
     """Add up what the pods take that have a node and haven't ended."""
-    requests = []
-    for pod in pods:
-        if gangs.is_held(pod):
-            try:
-                requests.append(pod_requests(pod["spec"]))
-            except ValueError:
-                _LOG.warning("pod %s asks for what is no quantity", pod["metadata"]["name"])
-    return add(requests)
+    return add(pod_requests(pod["spec"]) for pod in pods if gangs.is_held(pod))
 
 
 class Scheduler:
@@ -60,7 +49,7 @@ class Scheduler:
         node_name: str,
         *,
         allocatable: Mapping[str, str],
-        nodes: Callable[[], Mapping[str, Object]],
+        node: Callable[[], Object | None],
         pods: Callable[[], Iterable[Object]],
         why_blocked: Callable[[Object], str] = lambda _: "",
         changes: Changes,
@@ -69,13 +58,13 @@ class Scheduler:
     ) -> None:
         """Create a scheduler, which makes no request before `run`.
 
-        `nodes` gives the Node objects by name and `pods` every pod, as the watches last showed them; `changes` rings
-        when one of them changes. Nothing is placed while the node called `node_name` isn't among them.
+        `node` gives the Node object and `pods` every pod, as the watches last showed them; `changes` rings when one of
+        them changes. Nothing is placed while there is no node.
         """
         self._client = client
         self._node_name = node_name
         self._allocatable = {name: quantity(amount) for name, amount in allocatable.items()}
-        self._nodes = nodes
+        self._node = node
         self._pods = pods
         self._why_blocked = why_blocked
         self._changes = changes
@@ -85,8 +74,6 @@ class Scheduler:
         """The uids of pods in the order in which they came."""
         self._assumed: dict[str, Object] = {}
         """What has been bound but isn't seen as bound yet: the watch is behind our own writes."""
-        self._in_doubt: dict[str, Object] = {}
-        """Pods whose binding brought no answer."""
         self._told: dict[str, str] = {}
         """By a pod's uid, the words that were written last: the watch may not show them yet."""
         self._report_at = 0.0
@@ -107,14 +94,11 @@ class Scheduler:
 
     async def _pass(self) -> float | None:
         """Go through the pods once; the seconds after which to look again though nothing changes, None: never."""
-        nodes = self._nodes()
-        if self._node_name not in nodes:
+        if (node := self._node()) is None:
             return None
         try:
-            await self._settle()
-            removed = await self._remove_unhosted(nodes)
             began = time.thread_time()
-            decision = self._decide(nodes)
+            decision = self._decide(node)
             self._rest = _REST * (time.thread_time() - began)
             silent = self._silent(decision.forming)
             words = {uid: why for uid, why in decision.words.items() if uid not in silent}
@@ -127,12 +111,12 @@ class Scheduler:
             if isinstance(next_report, BaseException):
                 raise next_report
             again = min((left for left in (next_report, *silent.values()) if left is not None), default=None)
-            return again if removed and bound else _RETRY_SECONDS
+            return again if bound else _RETRY_SECONDS
         except KubeError as error:
             _LOG.info("scheduler: %s", error)
             return _RETRY_SECONDS
 
-    def _decide(self, nodes: Mapping[str, Object]) -> Decision:
+    def _decide(self, found: Object) -> Decision:
         known = {pod["metadata"]["uid"]: pod for pod in self._pods()}
         self._assumed = {
             uid: pod for uid, pod in self._assumed.items() if uid in known and not known[uid]["spec"].get("nodeName")
@@ -140,31 +124,11 @@ class Scheduler:
         self._seen = {uid: None for uid in (*self._seen, *known) if uid in known}
         self._told = {uid: words for uid, words in self._told.items() if uid in known}
         pods = [self._assumed.get(uid, known[uid]) for uid in self._seen]
-        used = taken(pod for pod in pods if pod["spec"].get("nodeName") == self._node_name)
+        used = taken(pods)
         free = {name: amount - used.get(name, 0) for name, amount in self._allocatable.items()}
-        absent = {pod["spec"].get("nodeName") or "" for pod in pods} - {"", *nodes}
-        node = Node.of(nodes[self._node_name], self._allocatable, nodes)
+        node = Node(self._allocatable, found["metadata"].get("labels") or {})
         blocked = {uid: why for uid, pod in known.items() if (why := self._why_blocked(pod))}
-        return decide(gangs.in_order(pods, absent), node, free, blocked)
-
-    async def _remove_unhosted(self, nodes: Mapping[str, Object]) -> bool:
-        """Remove the pods that are being deleted and whose node doesn't exist: no kubelet confirms their end.
-
-        Returns whether none of them is left; what is rejected keeps no other pod waiting.
-        """
-        removed = True
-        for pod in list(self._pods()):
-            metadata, name = pod["metadata"], pod["spec"].get("nodeName")
-            if not name or name in nodes or "deletionTimestamp" not in metadata:
-                continue
-            options = {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}}
-            try:
-                await self._client.delete(PODS.path(metadata["namespace"], metadata["name"]), options)
-            except ApiError as error:
-                if error.code not in {404, 409}:  # it has gone
-                    _LOG.warning("pod %s: %s", metadata["name"], error)
-                    removed = False
-        return removed
+        return decide(gangs.in_order(pods), node, free, blocked)
 
     async def _bind_all(self, pods: Iterable[Object]) -> bool:
         return all([await self._bind(pod) for pod in pods])
@@ -183,13 +147,11 @@ class Scheduler:
             "target": {"apiVersion": "v1", "kind": "Node", "name": self._node_name},
         }
         path = PODS.path(metadata["namespace"], metadata["name"], "binding")
-        self._in_doubt[metadata["uid"]] = pod
         try:
             await self._client.create(path, binding, shape=AnyObject)
         except ApiError as error:
             if error.code >= 500:
                 raise
-            self._in_doubt.pop(metadata["uid"])
             if error.code == 409:  # it is bound, or another has its name: the watch will say
                 self._assume(pod)
             elif error.code != 404:
@@ -204,16 +166,6 @@ class Scheduler:
     def _assume(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
         self._assumed[uid] = {**pod, "spec": {**pod["spec"], "nodeName": self._node_name}}
-        self._in_doubt.pop(uid, None)
-
-    async def _settle(self) -> None:
-        """Ask for the pods in doubt: one that is bound unseen would have its GPUs given away again."""
-        for uid, pod in list(self._in_doubt.items()):
-            metadata = pod["metadata"]
-            found = await self._client.find(PODS.path(metadata["namespace"], metadata["name"]))
-            del self._in_doubt[uid]
-            if found and found["metadata"]["uid"] == uid and found["spec"].get("nodeName"):
-                self._assume(pod)
 
     def _silent(self, forming: Iterable[str]) -> dict[str, float]:
         """Return the pods of incomplete gangs of which nothing is said yet, and for how many seconds more."""
