@@ -14,7 +14,7 @@ from mxnet_operator.client.job_events import event_time
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, pods_of, replicas
 from mxnet_operator.readers.durations import seconds_between
 from mxnet_operator.readers.long_result import reference
-from mxnet_operator.readers.pods import main_state, outcome_of, status_of, terminated_of, waiting_of
+from mxnet_operator.readers.pods import in_order, main_state, outcome_of, status_of, terminated_of, waiting_of
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.volumes import kept_volumes
 from mxnet_operator.report import Run
@@ -44,12 +44,10 @@ def run_of(
         versions: Versions in its images, by image.
     """
     metadata, status = job["metadata"], job.get("status") or {}
-    own = pods_of(job, pods)
+    own = in_order(pods_of(job, pods))
     from_log, reported = training.history(), storable(_result(job, own))
     started, completed = status.get("startTime"), status.get("completionTime")
     main = pod_name(metadata["name"], main_replica(job))
-    order = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
-    replicas_of_run = (_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own)
     return msgspec.convert(
         {
             "name": metadata["name"],
@@ -61,9 +59,7 @@ def run_of(
             "duration_s": seconds_between(started, completed),
             "read_at": read_at,
             "message": terminal_message(job) or message,
-            "replicas": sorted(
-                replicas_of_run, key=lambda each: (order.get(each["type"].lower(), len(order)), each["index"])
-            ),
+            "replicas": [_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own],
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
             "restarts": status.get("restarts") or 0,

@@ -4,7 +4,7 @@ The one reader of all that show or judge pods: `plan` by the controller's projec
 provider. Whatever isn't named here is skipped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -132,6 +132,17 @@ def label_of(pod: Mapping[str, Any]) -> str:
     """Return the short name of a pod's replica, such as `worker-0`; `?` where a label is missing."""
     labels = pod["metadata"].get("labels") or {}
     return f"{labels.get(names.LABEL_REPLICA_TYPE, '?')}-{labels.get(names.LABEL_REPLICA_INDEX, '?')}"
+
+
+def in_order(pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort pods by the type of their replica, as the types are created, and by its number."""
+    kinds = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
+
+    def place(pod: Mapping[str, Any]) -> tuple[int, int, str]:
+        kind, _, index = label_of(pod).rpartition("-")
+        return kinds.get(kind, len(kinds)), int(index) if index.isdigit() else 0, pod["metadata"]["name"]
+
+    return sorted(pods, key=place)
 
 
 def is_owned_by(pod: Mapping[str, Any], uid: str) -> bool:
