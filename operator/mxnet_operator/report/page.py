@@ -6,6 +6,8 @@ from datetime import datetime
 from html import escape
 from typing import Any, Final
 
+import msgspec
+
 from mxnet_operator.api.conditions import FAILED
 from mxnet_operator.readers.durations import short
 from mxnet_operator.report import curve, timeline, tuning
@@ -28,7 +30,7 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
     Raises:
         msgspec.ValidationError: the mapping does not describe a run.
     """
-    run = Run.of(job)
+    run = job if isinstance(job, Run) else msgspec.convert(job, Run)
     return document(f"{run.name}: {run.state}", sections(run, threshold).values())
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+import msgspec
 import pytest
 
 from mxnet_operator import report
@@ -131,7 +132,7 @@ def test_replicas_that_never_ran_are_no_error(replicas):
 
 
 def test_a_thinned_history_keeps_its_epochs():
-    run = report.Run.of(job(result={"epochs": 10, "every": 4, "validation_accuracy": [0.1, 0.2, 0.3]}))
+    run = msgspec.convert(job(result={"epochs": 10, "every": 4, "validation_accuracy": [0.1, 0.2, 0.3]}), report.Run)
     assert run.history("validation_accuracy") == ((2, 0.1), (6, 0.2), (10, 0.3))
 
 
@@ -179,7 +180,7 @@ def test_a_training_that_diverged_has_a_gap_and_a_mark_where_it_did(lost, title)
     words = {"train_accuracy": "Training", "validation_accuracy": "Validation"}[title]
     assert f"{words} accuracy is not a number after epochs 2 to 3: the training diverged." in page
     assert "<dt>Diverged</dt><dd>epoch 2</dd>" in page
-    run = report.Run.of(job(result={"epochs": 4, title: [0.5, lost, lost, 0.7]}))
+    run = msgspec.convert(job(result={"epochs": 4, title: [0.5, lost, lost, 0.7]}), report.Run)
     assert (run.history(title), run.diverged(title)) == (((1, 0.5), (4, 0.7)), (2, 3))
     assert page.count('<path class="lost"') == 2
     assert "<polyline" not in page

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.errors import CommandError, Exit, UsageError
@@ -14,6 +13,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.local_files import claim_folder, is_local
 from mxnet_operator.cli.server.connection import Client, Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
+from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, until_gone
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
 from mxnet_operator.kube.answers import Stored
@@ -147,16 +147,8 @@ async def _apply(client: Client, objects: Sequence[Job], namespace: str) -> None
     for each in objects:
         kind, name = each["kind"], each["metadata"]["name"]
         place = each["metadata"].get("namespace") or namespace
-        resource = Resource("", "v1", PLURALS[kind])
         try:
-            try:
-                await client.create(resource.path(place), each, {"fieldManager": "mxjob"})
-                say(f"{kind} {name} created in namespace {place}")
-            except ApiError as error:
-                if not _is_taken(error):
-                    raise
-                await client.patch(resource.path(place, name), each)
-                say(f"{kind} {name} already exists in namespace {place}; it has what the manifest says")
+            is_new = await JobClient(client).apply_object(each, place)
         except ApiError as error:
             if error.is_transient:
                 raise
@@ -165,6 +157,8 @@ async def _apply(client: Client, objects: Sequence[Job], namespace: str) -> None
                 hint="no job was created. Create the object in another way, and leave it out of the manifest",
                 code=Exit.API,
             ) from error
+        exists = f"already exists in namespace {place}; it has what the manifest says"
+        say(f"{kind} {name} {f'created in namespace {place}' if is_new else exists}")
 
 
 async def _post(client: Client, manifest: Job, namespace: str) -> Job:

@@ -116,7 +116,8 @@ def run(
             hint="copy the files into a PersistentVolumeClaim there, and mount it: --volume CLAIM:/PATH",
         )
     if dry_run:
-        described = _with_folder(described, file, target, pip or [], environment, build=False)
+        script = _script_of(described, file)
+        described = _with_folder(described, script, target, pip or [], environment, build=False)
         job, objects = described.job(file, allow_unknown=allow_unknown_fields)
         write_line(dump_all([*objects, with_output_folders(job) if output_in_claim else job]).rstrip("\n"))
         return
@@ -126,9 +127,8 @@ def run(
     record = Record(folder=options.output_dir, message_file=options.message_file)
     record.write(Exit.USAGE)  # the files exist however the run ends
     with _recorded(record, Exit.FAILED if options.adopt is None else Exit.TRY_AGAIN):
-        is_script = file is None and described.image is None and described.command
-        script = Script.of(described.command or ()) if is_script else None
-        described = _with_folder(described, file, target, pip or [], environment, build=True)
+        script = _script_of(described, file)
+        described = _with_folder(described, script, target, pip or [], environment, build=True)
         job, objects = described.job(file, allow_unknown=allow_unknown_fields)
         if output_in_claim:
             job = with_output_folders(job)
@@ -148,9 +148,14 @@ def run(
     leave(code)
 
 
+def _script_of(described: JobOptions, file: str | None) -> Script | None:
+    """Return the script that needs an image of its folder."""
+    return Script.of(described.command) if described.command and file is None and described.image is None else None
+
+
 def _with_folder(
     described: JobOptions,
-    file: str | None,
+    script: Script | None,
     target: Target,
     packages: list[str],
     environment: EnvironmentOptions,
@@ -158,9 +163,8 @@ def _with_folder(
     build: bool,
 ) -> JobOptions:
     """Give a script without an image one of its folder; `build` it, unless nothing is to run."""
-    if file is not None or described.image is not None or not described.command:
+    if script is None:
         return described
-    script = Script.of(described.command)
     dataclasses.replace(described, image="checked").description()  # before anything is built
     is_local, gpus = uses_local(target), bool(described.gpus_per_worker)
     if target.context is not None or not is_local:
