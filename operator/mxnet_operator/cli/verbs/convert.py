@@ -90,8 +90,9 @@ def _converted(part: str, documents: list[Document]) -> Iterator[str]:
         return
     left = comments(part)
     for document, conversion in zip(documents, conversions, strict=True):
-        end = None if document is documents[-1] else _last_line(document)
-        own = [each for each in left if end is None or each.line <= end]
+        is_last = document is documents[-1]
+        end = max((each.line for each in entries(document.node)), default=document.node.start_mark.line)
+        own = [each for each in left if is_last or each.line <= end]
         left = left[len(own) :]
         yield _commented(document, conversion, own)
 
@@ -130,11 +131,6 @@ def _commented(document: Document, conversion: Conversion | None, own: Iterable[
         commented += [f"{indentation}{said}" for said in above[number]]
         commented.append(line)
     return "\n".join([*commented, *above[len(lines)]])
-
-
-def _last_line(document: Document) -> int:
-    """Return the line (from 0) on which the last field of a document begins."""
-    return max((each.line for each in entries(document.node)), default=document.node.start_mark.line)
 
 
 def _field_of(comment: Comment, fields: list[Entry]) -> Path | None:
