@@ -4,33 +4,17 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.readers.pods import PROCESS, has_failed, label_of, outcome_of, terminated_of
+from mxnet_operator.readers.pods import PROCESS, has_failed, in_order, label_of, outcome_of, summary_of, terminated_of
 
 Pod = Mapping[str, Any]
 
 RESULT_OF: Final = f"{names.WORKER.lower()}-0"
 """The replica whose termination message is a training job's result."""
 
-_ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.REPLICA_TYPES)}
-
 
 def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
     """One small dict per replica, in the order scheduler, servers, workers; times in RFC 3339 or None."""
-    return [
-        {
-            "pod": pod["metadata"]["name"],
-            "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
-            "index": _index(labels),
-            "created_at": pod["metadata"].get("creationTimestamp"),
-            "started_at": (terminated or running).get("startedAt"),
-            "finished_at": terminated.get("finishedAt"),
-            "exit_code": terminated.get("exitCode"),
-            "outcome": outcome_of(pod),
-        }
-        for pod in in_order(pods)
-        for labels in [pod["metadata"].get("labels") or {}]
-        for (_, terminated), running in [(terminated_of(pod), _state(pod).get("running") or {})]
-    ]
+    return [summary_of(pod) for pod in in_order(pods)]
 
 
 def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
@@ -75,17 +59,3 @@ def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
             if text:
                 return str(text)
     return ""
-
-
-def in_order(pods: Iterable[Pod]) -> list[Pod]:
-    return sorted(pods, key=_order)
-
-
-def _order(pod: Pod) -> tuple[int, int]:
-    labels = pod["metadata"].get("labels") or {}
-    return _ORDER.get(labels.get(names.LABEL_REPLICA_TYPE, ""), len(_ORDER)), _index(labels)
-
-
-def _index(labels: Mapping[str, str]) -> int:
-    index = labels.get(names.LABEL_REPLICA_INDEX, "")
-    return int(index) if index.isdigit() else -1

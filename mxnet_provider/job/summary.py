@@ -20,15 +20,9 @@ def summary(
     no result.
     """
     pods, read, status = list(pods), status_of(job), job.get("status") or {}
+    of_status = ("name", "namespace", "uid", "state", "started_at", "completed_at", "duration_s", "message")
     return {
-        "name": read.name,
-        "namespace": read.namespace,
-        "uid": read.uid,
-        "state": read.state,
-        "started_at": read.started_at,
-        "completed_at": read.completed_at,
-        "duration_s": read.duration_s,
-        "message": read.message,
+        **{each: getattr(read, each) for each in of_status},
         "restarts": status.get("restarts") or 0,
         "replicas": replicas.summary(pods),
         "result": _result(status.get("result"), pods, result_of),

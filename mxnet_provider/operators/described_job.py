@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from airflow.providers.common.compat.sdk import AirflowException
 
 from mxnet_operator.description import DescriptionError, MXJobDescription, Role, to_manifest
-from mxnet_operator.description.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
+from mxnet_operator.description.checks import COUNTS, SECONDS, given_fields
+from mxnet_operator.description.description import FIELDS, problems
 from mxnet_operator.description.plain import plain
 from mxnet_operator.description.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError

@@ -121,7 +121,7 @@ def test_describe_says_what_a_replica_waits_for(cluster):
         (("jobs-bad", "--for", "finished"), 0, "worker-0 exited with code 7"),
         (("jobs-bad", "--for", "Running"), 1, "worker-0 exited with code 7"),
         (("jobs-asleep", "--for", "running"), 0, "jobs-asleep: Running (worker 1/1)"),
-        (("jobs-asleep", "--timeout", "1s"), 124, "job jobs-asleep: not Succeeded after 1 s"),
+        (("jobs-asleep", "--timeout", "1s"), 124, "job jobs-asleep: not Succeeded after 1s"),
         (("nope",), 1, "no MXJob nope in namespace default\nlist all jobs: mxjob get -A"),
         (("jobs-asleep", "--for", "dinner"), 2, "dinner"),
     ],

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from mxnet_operator.cli.daemons import local_prune
-from mxnet_operator.cli.daemons.local_prune import Use, delete, leftovers
+from mxnet_operator.cli.daemons import local_state
+from mxnet_operator.cli.daemons.local_state import Use, delete, leftovers
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.running.images import _drop_old_snapshots
 from mxnet_operator.local.claims import open_lock, try_lock
@@ -129,6 +129,6 @@ def test_a_run_deletes_the_oldest_copies_but_for_those_of_unfinished_jobs(store,
         raise CommandError("the API server can't be reached")
 
     for use, left in ((unreachable, made), (lambda _: Use(images=frozenset({made[0].name})), [made[0], *made[2:]])):
-        monkeypatch.setattr(local_prune, "use_of", use)
+        monkeypatch.setattr(local_state, "use_of", use)
         _drop_old_snapshots(store)
         assert [each for each in made if each.folder.exists()] == left

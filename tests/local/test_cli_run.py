@@ -163,7 +163,7 @@ def test_a_job_that_takes_too_long_exits_with_124(local_cluster, manifest_file):
     done = local_cluster.mxjob("run", "-f", manifest_file(worker_job("run-late", SLEEP)), "--timeout", "1s")
 
     assert done.returncode == 124
-    assert "not finished after 1 s: deleting job run-late" in done.stderr
+    assert "not finished after 1s: deleting job run-late" in done.stderr
     assert local_cluster.get("mxjob", "run-late") is None
 
 
@@ -173,7 +173,7 @@ def test_a_job_that_takes_too_long_exits_with_124(local_cluster, manifest_file):
     [
         (lambda job: job["spec"].pop("jobMode"), (), "stdin:1: spec.jobMode: Required value"),
         (lambda job: None, ("--replica", "server-0"), "the job has no replica server-0\nit has worker-0"),
-        (lambda job: None, ("--timeout", "soon"), "'soon' is not a duration"),
+        (lambda job: None, ("--timeout", "soon"), "'soon' is no duration"),
         (
             lambda job: job["metadata"].update(namespace="a"),
             ("-n", "b"),

@@ -1,11 +1,11 @@
-"""Options of commands, and commands whose options are the fields of dataclasses."""
+"""Options of commands, as defaults of their parameters or as fields of dataclasses."""
 
 import asyncio
 import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,22 +13,38 @@ from mxnet_operator.cli.errors import Exit, leave
 from mxnet_operator.cli.interrupts import unless_interrupted
 
 
-def with_options(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a command of `work` in which each field of a dataclass parameter is an option, in the parameter's place."""
+def with_options(work: Callable[..., Any], *, variables: str = "") -> Callable[..., Any]:
+    """Make a command of `work` in which each field of a dataclass parameter is an option, in the parameter's place.
+
+    With `variables`, each has an environment variable of its name after this prefix, unless it has another.
+    """
     parameters = inspect.signature(work).parameters
     annotations = {name: each.annotation for name, each in parameters.items()}
     kinds: dict[str, Any] = {name: each for name, each in annotations.items() if dataclasses.is_dataclass(each)}
-    options = {name: inspect.signature(kind).parameters for name, kind in kinds.items()}
+    fields = {name: dataclasses.fields(kind) for name, kind in kinds.items()}
 
     @functools.wraps(work)
     def command(**given: Any) -> Any:
-        groups = {name: kind(**{each: given.pop(each) for each in options[name]}) for name, kind in kinds.items()}
-        return work(**groups, **given)
+        for name, own in fields.items():
+            given[name] = kinds[name](**{each.name: given.pop(each.name) for each in own})
+        return work(**given)
 
-    expanded = [each for name, own in parameters.items() for each in options.get(name, {name: own}).values()]
-    keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in expanded]
-    command.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]  # typer reads it
+    expanded = []
+    for name, own in parameters.items():
+        of_group = [_parameter(each.name, each.type, each, variables) for each in fields.get(name, ())]
+        expanded += of_group or [_parameter(name, own.annotation, own.default)]
+    command.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]  # typer reads it
     return command
+
+
+def _parameter(name: str, annotation: Any, default: Any, variables: str = "") -> inspect.Parameter:
+    """Return a parameter as typer reads one; the `default` may be what `option` returned."""
+    if isinstance(default, dataclasses.Field):
+        described = default.metadata.get("option")
+        if variables and described and not described.envvar:
+            described.envvar = variables + name.upper()
+        annotation, default = Annotated[annotation, described], default.default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def asks_server(work: Callable[..., Coroutine[Any, Any, Exit]]) -> Callable[..., None]:
@@ -47,6 +63,10 @@ def asks_server(work: Callable[..., Coroutine[Any, Any, Exit]]) -> Callable[...,
     return with_options(command)
 
 
-def option(*flags: str, help: str, panel: str | None = None, **more: Any) -> Any:  # noqa: A002 - typer's word
-    """Return an option whose help says what the default is, under a panel; the other arguments are typer's."""
-    return typer.Option(*flags, help=help, rich_help_panel=panel, **{"show_default": False, **more})
+def option(*flags: str, help: str, default: Any = None, panel: str | None = None, **more: Any) -> Any:  # noqa: A002
+    """Return the default of a parameter, or of a field of a dataclass, that `with_options` makes an option.
+
+    Its help says what the default is; `more` are arguments of `typer.Option`.
+    """
+    described = typer.Option(*flags, help=help, rich_help_panel=panel, **{"show_default": False, **more})
+    return dataclasses.field(default=default, metadata={"option": described})

@@ -13,12 +13,12 @@ import yaml
 
 from mxnet_operator.api.bundled_objects import is_job
 from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded, read
-from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, UsageError
 
 FilesArgument = Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.")]
 FilesOption = Annotated[
-    list[str] | None, option("--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable.")
+    list[str] | None,
+    typer.Option("--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable."),
 ]
 _SCRIPTS = (".py", ".sh", ".ipynb")
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")

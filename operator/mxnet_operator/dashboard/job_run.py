@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import RESTARTING, job_state, reason, terminal_message
+from mxnet_operator.api.conditions import RESTARTING, reason
 from mxnet_operator.api.storable import json_or_text, storable
+from mxnet_operator.client import job_status
 from mxnet_operator.client.job_events import event_time
 from mxnet_operator.client.jobs import main_replica, pod_name, pod_spec, pods_of, replicas
-from mxnet_operator.readers.durations import seconds_between
 from mxnet_operator.readers.long_result import reference
-from mxnet_operator.readers.pods import main_state, outcome_of, status_of, terminated_of, waiting_of
+from mxnet_operator.readers.pods import in_order, main_state, status_of, summary_of, waiting_of
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.volumes import kept_volumes
 from mxnet_operator.report import Run
@@ -43,30 +43,19 @@ def run_of(
         events: Events of the job.
         versions: Versions in its images, by image.
     """
-    metadata, status = job["metadata"], job.get("status") or {}
-    own = pods_of(job, pods)
+    read, own = job_status.status_of(job), in_order(pods_of(job, pods))
     from_log, reported = training.history(), storable(_result(job, own))
-    started, completed = status.get("startTime"), status.get("completionTime")
-    main = pod_name(metadata["name"], main_replica(job))
-    order = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
-    replicas_of_run = (_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own)
+    main = pod_name(read.name, main_replica(job))
     return msgspec.convert(
         {
-            "name": metadata["name"],
-            "namespace": metadata["namespace"],
-            "uid": metadata["uid"],
-            "state": job_state(job) or "new",
-            "started_at": started,
-            "completed_at": completed,
-            "duration_s": seconds_between(started, completed),
+            **msgspec.structs.asdict(read),
+            "state": read.state or "new",
             "read_at": read_at,
-            "message": terminal_message(job) or message,
-            "replicas": sorted(
-                replicas_of_run, key=lambda each: (order.get(each["type"].lower(), len(order)), each["index"])
-            ),
+            "message": read.message or message,
+            "replicas": [_replica(pod, training.rank if pod["metadata"]["name"] == main else None) for pod in own],
             "result": from_log | reported,
             "files": [*written, *map(str, kept_volumes(job))],
-            "restarts": status.get("restarts") or 0,
+            "restarts": (job.get("status") or {}).get("restarts") or 0,
             "attempts": _attempts(job, events),
             "programs": list(_programs(job, own, versions or {})),
             "slow": training.slow,
@@ -104,21 +93,9 @@ def _programs(
 
 
 def _replica(pod: dict[str, Any], rank: int | None) -> dict[str, Any]:
-    metadata, status, (_, ended) = pod["metadata"], status_of(pod), terminated_of(pod)
-    running, (_, waiting) = main_state(status).running, waiting_of(status)
-    labels = metadata.get("labels") or {}
-    return {
-        "pod": metadata["name"],
-        "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
-        "rank": rank,
-        "index": int(labels.get(names.LABEL_REPLICA_INDEX, "0")),
-        "created_at": metadata.get("creationTimestamp"),
-        "started_at": ended.get("startedAt") or (running.started_at if running is not None else None),
-        "finished_at": ended.get("finishedAt"),
-        "exit_code": ended.get("exitCode"),
-        "outcome": outcome_of(pod),
-        "state": waiting.reason or status.phase.lower(),
-    }
+    status = status_of(pod)
+    _, waiting = waiting_of(status)
+    return {**summary_of(pod), "rank": rank, "state": waiting.reason or status.phase.lower()}
 
 
 def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:

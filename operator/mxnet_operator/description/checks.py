@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args, get_origin
 
 from mxnet_operator.api.structural import FieldError
-from mxnet_operator.description.plain import plain
-from mxnet_operator.description.pods import ROLES, Placeholder, Role
+from mxnet_operator.description.plain import DEEPEST, plain
+from mxnet_operator.description.pods import ROLES, Number, Object, Objects, Placeholder, Role, Seconds, Text, Texts
 
 Later = Callable[[Any], bool]
 """Predicate of values that are filled in later, so that they can't be checked yet."""
@@ -20,8 +20,6 @@ Check = Callable[[str, Any, Later], Iterator[FieldError]]
 
 SECONDS: Final = frozenset({"ttl_seconds_after_finished", "active_deadline_seconds", "progress_deadline_seconds"})
 COUNTS: Final = frozenset({*ROLES, "gpus_per_worker", "backoff_limit"})
-_DEEPEST: Final = 100
-"""Levels of a value, as the reader of manifests has it."""
 _IN_ITEMS: Final = "can't be filled in whole: give its items values"
 _TAKEN_APART: Final = {
     **dict.fromkeys(("secrets", "config_maps", "labels", "annotations", "run_policy"), _IN_ITEMS),
@@ -41,28 +39,13 @@ class DescriptionError(ValueError):
         self.problems = tuple(problems)
 
 
-def is_placeholder(value: Any) -> bool:
-    return isinstance(value, Placeholder)
-
-
-def problems(given: Mapping[str, Any], *, later: Later = is_placeholder) -> list[FieldError]:
-    """List every mistake in fields of a description (as `plain` returns them), in the order of the fields.
-
-    None stands for a field that isn't given. `later` tells which values can't be checked yet.
-    """
-    return list(_fields(given, _CHECKS, "", later))
-
-
 def unknown_names(given: Iterable[str], known: Iterable[str], what: str) -> Iterator[FieldError]:
     """Yield a mistake for each unknown name, with the name that was probably meant."""
-    known = list(known)
+    by_lower = {each.lower(): each for each in known}
     for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1) or difflib.get_close_matches(
-                str(name).lower(), [each.lower() for each in known], n=1
-            )
-            meant = next((each for each in known if near and each.lower() == near[0].lower()), None)
-            instead = f"did you mean {meant}?" if meant else f"it is one of {', '.join(known)}"
+        if name not in by_lower.values():
+            near = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+            instead = f"did you mean {by_lower[near[0]]}?" if near else f"it is one of {', '.join(by_lower.values())}"
             yield _error(what, f"there is no {name!r}: {instead}")
 
 
@@ -79,7 +62,13 @@ def given_fields(description: Any) -> dict[str, Any]:
     return {name: value for name, value in said if value is not None}
 
 
-def _fields(given: Mapping[str, Any], checks: Mapping[str, Check], path: str, later: Later) -> Iterator[FieldError]:
+def field_problems(
+    given: Mapping[str, Any], checks: Mapping[str, Check], later: Later, path: str = ""
+) -> Iterator[FieldError]:
+    """Yield every mistake in fields that are given, in the order of the checks; None stands for one that isn't.
+
+    `later` tells which values can't be checked yet.
+    """
     for name, check in checks.items():
         value = given.get(name)
         if isinstance(value, Placeholder) and name in _TAKEN_APART:
@@ -93,8 +82,8 @@ def _fields(given: Mapping[str, Any], checks: Mapping[str, Check], path: str, la
 
 def _json(path: str, value: Any, later: Later, depth: int = 0) -> Iterator[FieldError]:
     """Yield a mistake for everything that JSON can't say; a role's fields have been looked through already."""
-    if depth > _DEEPEST:
-        yield _error(path, f"nested deeper than {_DEEPEST} levels")
+    if depth > DEEPEST:
+        yield _error(path, f"nested deeper than {DEEPEST} levels")
     elif isinstance(value, Mapping):
         for key, each in value.items():
             if not isinstance(key, str) and not (path.endswith("env") and later(key)):
@@ -210,7 +199,7 @@ def _role(path: str, value: Any, later: Later) -> Iterator[FieldError]:
         return
     own, _ = role_of(value)
     yield from unknown_names(own, [*_ROLE_CHECKS, *sorted(REPLICA_SPEC)], path)
-    yield from _fields(own, _ROLE_CHECKS, f"{path}.", later)
+    yield from field_problems(own, _ROLE_CHECKS, later, f"{path}.")
 
 
 def _one_of(*choices: str) -> Check:
@@ -254,59 +243,38 @@ def _as_list(text: str) -> str:
     return json.dumps(words, ensure_ascii=False)
 
 
-_texts = _list_of("strings", _text)
 _objects = _list_of("mappings", _object)
-_RESTART_POLICY: Final = _one_of("Never", "OnFailure", "Always", "ExitCode")
-_POD_CHECKS: Final[dict[str, Check]] = {
-    "image": _text,
-    "command": _texts,
-    "args": _texts,
+_BY_TYPE: Final[dict[Any, Check]] = {
+    str | None: _text,
+    Text | None: _text,
+    Texts | None: _list_of("strings", _text),
+    Number | None: _count,
+    Seconds | None: _seconds,
+    Object | None: _object,
+    Objects | None: _objects,
+    Mapping[str, Any] | None: _object,
+    Mapping[str, Text] | None: _text_map,
+    Mapping[str, Text] | Placeholder | None: _text_map,
+    Number | Role | Mapping[str, Any] | None: _role,
+}
+_BY_NAME: Final[dict[str, Check]] = {
     "env": _env,
-    "env_from": _objects,
-    "secrets": _texts,
-    "config_maps": _texts,
-    "gpu_resource": _text,
     "volumes": _objects_by("name"),
     "volume_mounts": _objects_by("mountPath"),
-    "image_pull_policy": _one_of("Always", "IfNotPresent", "Never"),
     "image_pull_secrets": _list_of("strings", _reference),
     "init_containers": _objects_by("name"),
-    "node_selector": _text_map,
-    "affinity": _object,
-    "tolerations": _objects,
-    "service_account_name": _text,
-    "security_context": _object,
-    "container_security_context": _object,
-    "priority_class_name": _text,
-    "scheduler_name": _text,
-    "runtime_class_name": _text,
-    "pod_labels": _text_map,
-    "pod_annotations": _text_map,
-    "container_resources": _object,
 }
-_ROLE_CHECKS: Final[dict[str, Check]] = {
-    **_POD_CHECKS,
-    "replicas": _count,
-    "restart_policy": _RESTART_POLICY,
-    "gpus": _count,
-}
-_CHECKS: Final[dict[str, Check]] = {
-    **_POD_CHECKS,
-    "name": _text,
-    "namespace": _text,
-    "labels": _text_map,
-    "annotations": _text_map,
-    **dict.fromkeys(ROLES, _role),
-    "gpus_per_worker": _count,
-    "restart_policy": _RESTART_POLICY,
-    "queue_name": _text,
-    "placement": _one_of("Pack", "Exclusive"),
-    "clean_pod_policy": _one_of("None", "Running", "All"),
-    **dict.fromkeys(sorted(SECONDS), _seconds),
-    "backoff_limit": _count,
-    "restart_scope": _one_of("Job", "Replica"),
-    "success_policy": _one_of("Scheduler", "AllWorkers"),
-    "run_policy": _object,
-}
-FIELDS: Final = tuple(_CHECKS)
-"""Names of all fields of a description."""
+"""Checks of fields whose types say less than Kubernetes asks for."""
+
+
+def checks_of(kind: Any) -> dict[str, Check]:
+    """Return the check of each field of a description, in their order."""
+    return {each.name: _BY_NAME.get(each.name) or _check_of(each.type) for each in fields(kind)}
+
+
+def _check_of(annotation: Any) -> Check:
+    choices = next((get_args(each) for each in get_args(annotation) if get_origin(each) is Literal), ())
+    return _one_of(*choices) if choices else _BY_TYPE[annotation]
+
+
+_ROLE_CHECKS: Final = checks_of(Role)

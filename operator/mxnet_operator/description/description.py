@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from mxnet_operator.description.checks import DescriptionError, given_fields, problems
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.description.checks import DescriptionError, Later, checks_of, field_problems, given_fields
 from mxnet_operator.description.plain import plain
 from mxnet_operator.description.pods import Number, Placeholder, PodDescription, Role, Seconds, Text
 
@@ -66,3 +67,15 @@ class MXJobDescription(PodDescription):
     def __post_init__(self) -> None:
         if found := problems(plain(given_fields(self))):
             raise DescriptionError(found)
+
+
+_CHECKS: Final = checks_of(MXJobDescription)
+FIELDS: Final = tuple(_CHECKS)
+
+
+def problems(given: Mapping[str, Any], later: Later = lambda value: isinstance(value, Placeholder)) -> list[FieldError]:
+    """List every mistake in fields of a description, as `plain` returns them, in the order of the fields.
+
+    None stands for a field that isn't given. `later` tells which values can't be checked yet.
+    """
+    return list(field_problems(given, _CHECKS, later))

@@ -9,7 +9,7 @@ own words come last. The number of GPUs, a role's or else the job's, becomes one
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -30,36 +30,22 @@ from mxnet_operator.description.pods import ROLES, Placeholder, Role
 Object = dict[str, Any]
 
 DEFAULT_RESTART_POLICY: Final = "ExitCode"
-_CONTAINER: Final = {
-    "image": "image",
-    "command": "command",
-    "args": "args",
-    "volume_mounts": "volumeMounts",
-    "image_pull_policy": "imagePullPolicy",
+_CONTAINER: Final = ("image", "command", "args", "volume_mounts", "image_pull_policy", "container_security_context")
+_POD: Final = (
+    *("volumes", "init_containers", "node_selector", "affinity", "tolerations", "service_account_name"),
+    *("security_context", "priority_class_name", "scheduler_name", "runtime_class_name"),
+)
+_METADATA: Final = ("pod_labels", "pod_annotations")
+_RUN_POLICY: Final = (
+    *("placement", "clean_pod_policy", "ttl_seconds_after_finished", "active_deadline_seconds"),
+    *("progress_deadline_seconds", "backoff_limit", "restart_scope"),
+)
+_NAMES: Final = {
     "container_security_context": "securityContext",
+    "pod_labels": "labels",
+    "pod_annotations": "annotations",
 }
-_POD: Final = {
-    "volumes": "volumes",
-    "init_containers": "initContainers",
-    "node_selector": "nodeSelector",
-    "affinity": "affinity",
-    "tolerations": "tolerations",
-    "service_account_name": "serviceAccountName",
-    "security_context": "securityContext",
-    "priority_class_name": "priorityClassName",
-    "scheduler_name": "schedulerName",
-    "runtime_class_name": "runtimeClassName",
-}
-_METADATA: Final = {"pod_labels": "labels", "pod_annotations": "annotations"}
-_RUN_POLICY: Final = {
-    "placement": "placement",
-    "clean_pod_policy": "cleanPodPolicy",
-    "ttl_seconds_after_finished": "ttlSecondsAfterFinished",
-    "active_deadline_seconds": "activeDeadlineSeconds",
-    "progress_deadline_seconds": "progressDeadlineSeconds",
-    "backoff_limit": "backoffLimit",
-    "restart_scope": "restartScope",
-}
+"""Kubernetes' names of fields, where they are others."""
 _OF_METADATA: Final = {"name", "namespace", "labels", "annotations", "queue_name"}
 _WHOLE: Final = ("env", "volumes", "volumeMounts")
 """Lists of things that a description says whole: a source of one kind beside one of another would be no pod's."""
@@ -159,10 +145,8 @@ def _with_job_fields(job: Object, given: Object) -> Object:
                 metadata.pop("generateName", None)
     patch: Object = {field: given[field] for field in ("labels", "annotations") if given.get(field)}
     policy = {**plain(given.get("run_policy") or {})}
-    for field, name in _RUN_POLICY.items():
-        if given.get(field) is not None:
-            value = given[field]
-            policy[name] = math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value
+    for name, value in _named(given, _RUN_POLICY).items():
+        policy[name] = math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value
     if given.get("queue_name"):
         patch["labels"] = {**patch.get("labels", {}), QUEUE_LABEL: given["queue_name"]}
     spec = job.get("spec")
@@ -188,7 +172,7 @@ def _with_common(spec: Object, given: Object, replica_type: str | None) -> Objec
 
 def _template(given: Object, *, resources: bool) -> Object:
     """Build a patch of the pod template; `resources` tells whether this replica type gets resources."""
-    container = {name: given[field] for field, name in _CONTAINER.items() if given.get(field) is not None}
+    container = _named(given, _CONTAINER)
     if (env := given.get("env")) is not None:
         container["env"] = [_variable(*each) for each in env.items()] if isinstance(env, Mapping) else env
     env_from = [
@@ -201,7 +185,7 @@ def _template(given: Object, *, resources: bool) -> Object:
         container["envFrom"] = env_from
     if resources and given.get("container_resources"):
         container["resources"] = given["container_resources"]
-    spec = {name: given[field] for field, name in _POD.items() if given.get(field) is not None}
+    spec = _named(given, _POD)
     if given.get("image_pull_secrets") is not None:
         secrets = given["image_pull_secrets"]
         as_listed = isinstance(secrets, Placeholder)
@@ -209,7 +193,7 @@ def _template(given: Object, *, resources: bool) -> Object:
         spec["imagePullSecrets"] = secrets if as_listed else list(named)
     if container:
         spec["containers"] = [{"name": names.CONTAINER, **container}]
-    metadata = {name: given[field] for field, name in _METADATA.items() if given.get(field) is not None}
+    metadata = _named(given, _METADATA)
     return {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
 
 
@@ -292,6 +276,16 @@ def _like_a_worker(specs: Object, written: Mapping[str | None, str]) -> Object:
         for each in pod["containers"]
     ]
     return {**spec, "template": {**template, "spec": {**pod, "containers": lean}}}  # type: ignore[dict-item]
+
+
+def _named(given: Object, fields: Iterable[str]) -> Object:
+    """Return the fields that are given, by Kubernetes' names."""
+    return {_NAMES.get(each) or _camel(each): given[each] for each in fields if given.get(each) is not None}
+
+
+def _camel(field: str) -> str:
+    first, *rest = field.split("_")
+    return first + "".join(map(str.capitalize, rest))
 
 
 def _variable(name: str, value: Any) -> Object:

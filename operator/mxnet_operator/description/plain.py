@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
-_DEEPEST: Final = 100
-"""Levels that are converted; `jsonable` rejects deeper values, such as one that contains itself."""
+DEEPEST: Final = 100
+"""Levels that are converted, as the reader of manifests has it; checks reject a value that contains itself."""
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -15,7 +15,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     Models are those of `kubernetes.client` and `kubernetes_asyncio.client`, which name their fields in
     `attribute_map` as `ApiClient.sanitize_for_serialization` reads them, and those of pydantic, as Hera's are.
     """
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         return value
     below = depth + 1
     if isinstance(value, Mapping):

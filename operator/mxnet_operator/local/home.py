@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
 import mxnet_operator
 from mxnet_operator.local.claims import lock_holder
@@ -88,6 +87,8 @@ def mxjob_home() -> Path:
     Raises:
         HomeError: the user has no home, as a pod's of any uid.
     """
+    import platformdirs  # noqa: PLC0415 - of the extra `local`; all else here is for every command
+
     named = os.environ.get(HOME_VARIABLE)
     try:
         return Path(named).expanduser().absolute() if named else platformdirs.user_data_path("mxjob")

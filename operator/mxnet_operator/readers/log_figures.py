@@ -32,15 +32,8 @@ _BATCH: Final = rf"(?:batch|step|iteration|iter)\s?[:=#]?\s?\[?{_B}"
 _GAP: Final = r"[\]\[\s,:;|]{0,8}"
 
 
-class _Position(msgspec.Struct, frozen=True):
-    """Spelling of a position: its pattern, and what it numbers."""
-
-    pattern: re.Pattern[str]
-    unit: str = EPOCH
-
-
 _POSITIONS: Final = tuple(
-    _Position(re.compile(pattern, re.IGNORECASE), unit)
+    (re.compile(pattern, re.IGNORECASE), unit)
     for pattern, unit in (
         (r"\bcheckpoint \[(?P<n>\d{1,9})\]", "checkpoint"),
         (rf"(?:{_EPOCH}|\biter\[{_N.replace('<n>', '<n2>').replace('<of>', '<of2>')}){_GAP}{_BATCH}\]{{0,2}}", EPOCH),
@@ -140,9 +133,9 @@ def read_line(line: str, alone: int | None = None) -> Figures | None:
         is_whole = set(bar["bar"]) == {"="}
         return Figures(EPOCH, alone, None, None if is_whole else int(bar["batch"]), values) if values else None
     line = _WHERE.sub(" ", line)
-    for position in _POSITIONS:
-        if found := position.pattern.search(line):
-            return _figures(line, found, position.unit)
+    for pattern, unit in _POSITIONS:
+        if found := pattern.search(line):
+            return _figures(line, found, unit)
     return None
 
 

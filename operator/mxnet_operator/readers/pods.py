@@ -4,9 +4,9 @@ The one reader of all that show or judge pods: `plan` by the controller's projec
 provider. Whatever isn't named here is skipped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -89,6 +89,9 @@ class End(msgspec.Struct, frozen=True):
     """Init container whose failure kept the `mxnet` container from starting; empty where that one ended."""
 
 
+P = TypeVar("P", bound=Mapping[str, Any])
+
+_POSITIONS: Final = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
 _NOTHING: Final = ContainerState()
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -132,6 +135,40 @@ def label_of(pod: Mapping[str, Any]) -> str:
     """Return the short name of a pod's replica, such as `worker-0`; `?` where a label is missing."""
     labels = pod["metadata"].get("labels") or {}
     return f"{labels.get(names.LABEL_REPLICA_TYPE, '?')}-{labels.get(names.LABEL_REPLICA_INDEX, '?')}"
+
+
+def in_order(pods: Iterable[P]) -> list[P]:
+    """Sort pods by the type of their replica, as the types are created, and by its number."""
+    return sorted(pods, key=_order)
+
+
+def _order(pod: Mapping[str, Any]) -> tuple[int, int, str]:
+    labels = pod["metadata"].get("labels") or {}
+    kind = labels.get(names.LABEL_REPLICA_TYPE, "")
+    return _POSITIONS.get(kind, len(_POSITIONS)), _index(labels), pod["metadata"]["name"]
+
+
+def _index(labels: Mapping[str, str]) -> int:
+    index = labels.get(names.LABEL_REPLICA_INDEX, "")
+    return int(index) if index.isdigit() else -1
+
+
+def summary_of(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the replica of a pod as reports and Airflow tasks have it, in JSON: times in RFC 3339, or None."""
+    metadata, (_, ended) = pod["metadata"], terminated_of(pod)
+    labels = metadata.get("labels") or {}
+    main = names.main_container((pod.get("status") or {}).get("containerStatuses"))
+    running = (main.get("state") or {}).get("running") or {}
+    return {
+        "pod": metadata["name"],
+        "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
+        "index": _index(labels),
+        "created_at": metadata.get("creationTimestamp"),
+        "started_at": (ended or running).get("startedAt"),
+        "finished_at": ended.get("finishedAt"),
+        "exit_code": ended.get("exitCode"),
+        "outcome": outcome_of(pod),
+    }
 
 
 def is_owned_by(pod: Mapping[str, Any], uid: str) -> bool:

@@ -76,7 +76,7 @@ def _drawing(chart: Chart) -> str:
     low, high, ticks = _logarithmic_axis(values) if chart.logarithmic else _axis(values, from_zero=chart.from_zero)
     first, last = min(x for x, _ in points), max(x for x, _ in points)
 
-    show = _percent if chart.percent and max(values) <= 1 else plain
+    show = percent if chart.percent and max(values) <= 1 else plain
     left = max(_LEFT, 14 + _CHARACTER * max(len(show(tick)) for tick in ticks))
 
     def x_of(x: float) -> float:
@@ -188,5 +188,6 @@ def plain(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _percent(value: float) -> str:
-    return f"{value:.4g}".rstrip("%") if value > 1 else f"{value * 100:.4g}%"
+def percent(value: float) -> str:
+    """Format a share of 1 in percent, with four digits; a script's own percentages as they are."""
+    return plain(value) if value > 1 else f"{value * 100:.4g}%"

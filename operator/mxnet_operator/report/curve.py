@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mxnet_operator.report import chart
-from mxnet_operator.report.chart import COLOURS, Chart, Series, plain
+from mxnet_operator.report.chart import COLOURS, Chart, Series, percent, plain
 from mxnet_operator.report.run import Run
 
 _VALIDATION: Final = "validation_accuracy"
@@ -31,10 +31,6 @@ _UNITS: Final = (
 )
 
 
-def has_curve(run: Run) -> bool:
-    return bool(_names(run))
-
-
 def divergence(run: Run) -> int | None:
     """Return the first epoch after which a figure of the curve was not a finite number; None where all are."""
     return min((epoch for name in _names(run) for epoch in run.diverged(name)), default=None)
@@ -45,7 +41,7 @@ def description(run: Run, threshold: float | None) -> str:
     for name in _names(run):
         if _unit_of(name) in {"samples/s", "seconds"}:
             continue
-        words, show = _words_of(name).capitalize(), _percent if _unit_of(name) == _ACCURACY else plain
+        words, show = _words_of(name).capitalize(), percent if _unit_of(name) == _ACCURACY else plain
         if points := run.history(name):
             (first, start), (last, end) = points[0], points[-1]
             after = f"after {run.unit}"
@@ -63,7 +59,7 @@ def description(run: Run, threshold: float | None) -> str:
 
 
 def html(run: Run, threshold: float | None) -> str:
-    """Draw a chart for each unit."""
+    """Draw a chart for each unit; empty where the run has no figures."""
     units: dict[str, list[str]] = {}
     for name in _names(run):
         units.setdefault(_unit_of(name), []).append(name)
@@ -76,7 +72,7 @@ def latest(run: Run) -> tuple[str, str, str] | None:
     order = sorted(_names(run), key=lambda name: (_FIRST.get(_unit_of(name), 5), name.startswith("train")))
     for name in order:
         if points := run.history(name):
-            show = _percent if _unit_of(name) == _ACCURACY else plain
+            show = percent if _unit_of(name) == _ACCURACY else plain
             return _words_of(name).capitalize(), show(points[-1][1]), f"after {run.unit} {points[-1][0]}"
     return None
 
@@ -124,10 +120,6 @@ def _with_gaps(run: Run, name: str) -> tuple[tuple[float, float], ...]:
 def _epochs(unit: str, epochs: tuple[int, ...]) -> str:
     """Format epochs from the first to the last: `epoch 4`, `epochs 4 to 7`."""
     return f"{unit} {epochs[0]}" if len(epochs) == 1 else f"{unit}s {epochs[0]} to {epochs[-1]}"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1%}" if value <= 1 else plain(value)
 
 
 def _unit_of(name: str) -> str:

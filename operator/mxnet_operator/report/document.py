@@ -42,10 +42,6 @@ def last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def style() -> str:
-    return resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
-
-
 def document(title: str, sections: Iterable[str], *, head: str = "") -> str:
     """Build the document.
 
@@ -54,12 +50,13 @@ def document(title: str, sections: Iterable[str], *, head: str = "") -> str:
         sections: HTML of the main part.
         head: HTML that ends the head, such as scripts.
     """
+    style = resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
     return "\n".join(
         (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>",
-            f"<style>{style()}</style>{head}\n</head>\n<body>\n<main>",
+            f"<style>{style}</style>{head}\n</head>\n<body>\n<main>",
             *sections,
             "</main>\n</body>\n</html>\n",
         )

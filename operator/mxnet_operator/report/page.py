@@ -6,7 +6,10 @@ from datetime import datetime
 from html import escape
 from typing import Any, Final
 
+import msgspec
+
 from mxnet_operator.api.conditions import FAILED
+from mxnet_operator.readers.durations import short
 from mxnet_operator.report import curve, timeline, tuning
 from mxnet_operator.report.document import document, message, scrolled, section, table
 from mxnet_operator.report.run import Replica, Run
@@ -27,7 +30,7 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
     Raises:
         msgspec.ValidationError: the mapping does not describe a run.
     """
-    run = Run.of(job)
+    run = job if isinstance(job, Run) else msgspec.convert(job, Run)
     return document(f"{run.name}: {run.state}", sections(run, threshold).values())
 
 
@@ -71,9 +74,9 @@ def _facts(run: Run, threshold: float | None) -> str:
     if (diverged := curve.divergence(run)) is not None:
         facts.append(("Diverged", f"epoch {diverged}", "the first with a figure that is not a number"))
     if run.duration_s is not None:
-        facts.append(("Duration", _duration(run.duration_s), "from start to completion"))
+        facts.append(("Duration", short(run.duration_s), "from start to completion"))
     elif run.read_at is not None and run.started_at is not None:
-        facts.append(("Running for", _duration((run.read_at - run.started_at).total_seconds()), ""))
+        facts.append(("Running for", short((run.read_at - run.started_at).total_seconds()), ""))
     if run.restarts is not None:
         facts.append(("Restarts", str(run.restarts), ""))
     counts = Counter(replica.type.lower() for replica in run.replicas)
@@ -92,8 +95,8 @@ def _charts(run: Run, threshold: float | None) -> str:
     title, charts, words = "Training", "", ""
     if run.tuning is not None:
         title, charts, words = "Tuning", tuning.html(run.tuning), tuning.description(run.tuning)
-    elif curve.has_curve(run):
-        charts, words = curve.html(run, threshold), curve.description(run, threshold)
+    elif charts := curve.html(run, threshold):
+        words = curve.description(run, threshold)
     elif run.read_at is None:
         words = "The job reported no accuracy, loss or other figures of its epochs."
     else:
@@ -123,7 +126,7 @@ def _attempts(run: Run) -> str:
 
 
 def _between(start: datetime | None, end: datetime | None) -> str:
-    return "" if start is None or end is None else _duration((end - start).total_seconds())
+    return "" if start is None or end is None else short((end - start).total_seconds())
 
 
 def _program(run: Run) -> str:
@@ -176,18 +179,10 @@ def _row(replica: Replica) -> str:
         f'<tr class="{replica.outcome}"><th scope="row">'
         f'<span class="dot {timeline.role(replica)}"></span>'
         f"{escape(replica.label + rank)}</th><td><code>{escape(replica.pod)}</code></td>"
-        f"<td>{_time(replica.started_at)}</td><td>{'' if seconds is None else _duration(seconds)}</td>"
+        f"<td>{_time(replica.started_at)}</td><td>{'' if seconds is None else short(seconds)}</td>"
         f"<td>{escape(timeline.outcome(replica))}</td></tr>"
     )
 
 
 def _time(at: datetime | None) -> str:
     return "" if at is None else f"{at:%H:%M:%S}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -116,11 +116,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     from_log: Collection[str] = ()
     """Figures of the result that come from the log: there, None is an epoch without a figure, and NaN is NaN."""
 
-    @classmethod
-    def of(cls, job: "Run | Mapping[str, Any]") -> "Run":
-        """Convert a mapping to a Run; raises msgspec.ValidationError if it is not one."""
-        return job if isinstance(job, Run) else msgspec.convert(job, cls)
-
     @property
     def accuracy(self) -> float | None:
         """Final accuracy that the script reported, from 0 to 1."""

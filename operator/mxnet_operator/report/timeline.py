@@ -8,6 +8,7 @@ from typing import Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.replica_types import TYPES
+from mxnet_operator.readers.durations import short
 from mxnet_operator.report.run import Replica, Run
 
 _WIDTH: Final = 860
@@ -151,20 +152,13 @@ def _axis(start: datetime, seconds: float, x: Scale, bottom: float) -> str:
         at = x(start + timedelta(seconds=second))
         parts.append(
             f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{bottom}" class="grid"/>'
-            f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle" class="quiet">{_clock(second)}</text>'
+            f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle" class="quiet">{short(second)}</text>'
         )
     return "".join(parts)
-
-
-def _clock(seconds: int) -> str:
-    if seconds < 120:
-        return f"{seconds} s"
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def _words(replica: Replica) -> str:
     if replica.started_at is None:
         return outcome(replica) if replica.outcome == "unfinished" else f"never started, {outcome(replica)}"
-    ran = "" if replica.seconds is None else f"ran for {replica.seconds:.0f} s, "
+    ran = "" if replica.seconds is None else f"ran for {short(replica.seconds)}, "
     return f"started at {replica.started_at:%H:%M:%S}, {ran}{outcome(replica)}"

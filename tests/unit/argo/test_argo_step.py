@@ -58,7 +58,7 @@ from mxnet_argo.values import Value
 from mxnet_operator.api.job_formats import to_v1
 from mxnet_operator.api.manifest_text import load
 from mxnet_operator.description import Role
-from mxnet_operator.description.checks import FIELDS
+from mxnet_operator.description.description import FIELDS
 
 COMMAND = ["python", "train.py"]
 MANIFEST = {

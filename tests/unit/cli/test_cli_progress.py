@@ -7,7 +7,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from mxnet_operator.cli.output.progress import Progress, elapsed_text, replicas_text, training_text
+from mxnet_operator.cli.output.progress import Progress, replicas_text, training_text
 from mxnet_operator.readers.training_log import TrainingLog
 
 JOB = {
@@ -23,11 +23,6 @@ def test_replicas_are_counted_in_the_order_in_which_they_start():
 
 def test_a_job_without_a_status_has_no_replicas_yet():
     assert replicas_text({**JOB, "status": None}) == "scheduler 0/1, worker 0/2"
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(7.9, "7 s"), (187, "3:07 min"), (7387, "2:03:07 h")])
-def test_times_are_short_to_read(seconds, text):
-    assert elapsed_text(seconds) == text
 
 
 LOG = """\
@@ -53,27 +48,6 @@ def test_a_training_is_told_in_one_line_where_it_is_now_or_what_its_epoch_came_t
     for line in LOG[:lines]:
         log.take(line)
     assert training_text(log) == text
-
-
-def restarting(count, end):
-    message = (
-        f"mxjob digits is restarting because 1 Worker replica(s) failed (restart {count}; {count} of 6 count). {end}"
-    )
-    condition = {"type": "Restarting", "status": "True", "message": message}
-    return {**JOB, "status": {"state": "Restarting", "conditions": [condition]}}
-
-
-def test_an_attempt_that_ends_like_the_one_before_is_said_to():
-    shown = io.StringIO()
-    with Progress(Console(file=shown, width=200), show_log=False) as progress:
-        for count, end in enumerate(
-            ("exited with code 137:\nepoch 3", "exited with code 137:\nepoch 4", "was deleted"), 1
-        ):
-            progress.job(restarting(count, f"worker-0 {end}"))
-            progress.job(JOB)
-    lines = [line for line in shown.getvalue().splitlines() if "restarting" in line or "like the one" in line]
-    assert [line.startswith("this attempt ended like the one before") for line in lines] == [False, False, True, False]
-    assert lines[1].endswith("worker-0 exited with code 137: epoch 4")
 
 
 def test_a_pipe_that_gets_no_log_gets_a_line_per_epoch():

@@ -7,9 +7,10 @@ import pytest
 from rich.console import Console
 
 from mxnet_operator.cli.output.progress import LiveProgress, replica_lines
-from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
+from mxnet_operator.cli.output.replica_state import first_failed, replica_state
 from mxnet_operator.cli.output.times import job_duration, short
 from mxnet_operator.client.job_events import event_time
+from mxnet_operator.readers.pods import in_order
 
 NOW = datetime(2026, 1, 1, 12, 1, 30, tzinfo=UTC)
 NOON = "2026-01-01T12:00:00Z"
@@ -72,17 +73,15 @@ def test_a_pod_that_goes_away_says_so_and_one_without_containers_gives_its_own_r
 
 
 def test_replicas_are_sorted_by_number_not_by_letter():
-    states = in_order([replica_state(pod(f"worker-{index}")) for index in (10, 9, 1)])
+    found = in_order(pod(f"worker-{index}") for index in (10, 9, 1))
 
-    assert [one.replica for one in states] == ["worker-1", "worker-9", "worker-10"]
+    assert [replica_state(each).replica for each in found] == ["worker-1", "worker-9", "worker-10"]
 
 
 def test_the_first_failure_is_not_one_that_was_stopped_for_it_in_the_same_second():
     stopped = {"terminated": {**FAILED["terminated"], "exitCode": 143}}
     later = {"terminated": {**FAILED["terminated"], "finishedAt": "2026-01-01T12:00:01Z"}}
-    states = in_order(
-        [replica_state(p) for p in (pod("server-0", stopped), pod("worker-0", later), pod("worker-1", FAILED))]
-    )
+    states = [replica_state(p) for p in (pod("server-0", stopped), pod("worker-0", later), pod("worker-1", FAILED))]
 
     assert first_failed(states).replica == "worker-1"
     assert first_failed(states[:1]).replica == "server-0"

@@ -17,13 +17,13 @@ def test_a_timeout_is_written_with_its_unit_and_has_none_as_a_default():
 @pytest.mark.parametrize(
     ("state", "awaited", "code"),
     [
-        ("Failed", Awaited.FINISHED, Exit.OK),
-        ("Failed", Awaited.SUCCEEDED, Exit.FAILED),
-        ("Failed", Awaited.RUNNING, Exit.FAILED),
-        ("Succeeded", Awaited.FINISHED, Exit.OK),
-        ("Succeeded", Awaited.RUNNING, Exit.OK),
-        ("Running", Awaited.RUNNING, Exit.OK),
-        ("Running", Awaited.FINISHED, None),
+        ("Failed", "finished", Exit.OK),
+        ("Failed", "Succeeded", Exit.FAILED),
+        ("Failed", "Running", Exit.FAILED),
+        ("Succeeded", "finished", Exit.OK),
+        ("Succeeded", "Running", Exit.OK),
+        ("Running", "Running", Exit.OK),
+        ("Running", "finished", None),
     ],
 )
 def test_a_failed_job_is_an_error_unless_any_end_is_waited_for(state: str, awaited: Awaited, code: Exit | None) -> None:

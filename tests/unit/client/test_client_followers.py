@@ -103,12 +103,14 @@ async def adopt(server: FollowedServer) -> str:
 
 
 async def wait_verb(server: FollowedServer) -> str:
-    code = await inspect.unwrap(wait.wait)(Target(str(server.kubeconfig)), name="digits")
+    target = Target(str(server.kubeconfig))
+    code = await inspect.unwrap(wait.wait)(target, name="digits", awaited="Succeeded", timeout=None)
     return {0: "Succeeded", 1: "gone"}.get(code, str(code))
 
 
 async def logs_verb(server: FollowedServer) -> str:
-    code = await inspect.unwrap(logs.logs)(Target(str(server.kubeconfig)), name="digits", follow=True)
+    options = {"follow": True, "replica": None, "tail": None, "raw": False}
+    code = await inspect.unwrap(logs.logs)(Target(str(server.kubeconfig)), name="digits", **options)
     return "gone" if server.fault.empty and code == 0 else {0: "Succeeded"}.get(code, str(code))
 
 
@@ -425,7 +427,7 @@ def test_a_wait_ends_at_its_timeout_though_the_server_never_answers(
         async with scripted_api() as api:
             write_kubeconfig(tmp_path / "kubeconfig", api.url, "token\n")  # as a file of it may end
             target = Target(str(tmp_path / "kubeconfig"))
-            code: int = await inspect.unwrap(wait.wait)(target, name="digits", timeout=5.0)
+            code: int = await inspect.unwrap(wait.wait)(target, name="digits", awaited="Succeeded", timeout=5.0)
             assert {headers["Authorization"] for _, _, _, headers, _ in api.asked} == {"Bearer token"}
             return code
 

@@ -13,7 +13,7 @@ from kubernetes import client as k8s
 
 from mxnet_operator.api.validation import template_errors
 from mxnet_operator.description import DescriptionError, MXJobDescription, Placeholder, Role, to_manifest
-from mxnet_operator.description.checks import FIELDS
+from mxnet_operator.description.description import FIELDS
 from mxnet_operator.description.plain import plain
 
 SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}

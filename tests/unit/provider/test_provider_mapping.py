@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import DAG, task
 from airflow.serialization.serialized_objects import DagSerialization
 
-from mxnet_operator.description.checks import FIELDS
+from mxnet_operator.description.description import FIELDS
 from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator

@@ -4,8 +4,6 @@ import pytest
 import typer
 
 from mxnet_argo import refusals as argo
-from mxnet_operator.cli import mxnet_operator as controllers
-from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output import times
 from mxnet_operator.readers.durations import seconds_of
 
@@ -27,12 +25,12 @@ READ = {
 
 @pytest.mark.parametrize(("text", "seconds"), READ.items())
 def test_what_go_reads_is_read_by_mxjob_the_controller_and_argos_steps(text, seconds):
-    assert seconds_of(text) == times.duration(text) == controllers._seconds(text) == pytest.approx(seconds)
+    assert seconds_of(text) == times.duration(text) == pytest.approx(seconds)
     assert argo.seconds(text) == -(-seconds // 1)
 
 
 def test_a_number_alone_is_seconds_but_for_argo_which_could_not_read_it():
-    assert seconds_of("90") == times.duration("90") == controllers._seconds("90") == 90
+    assert seconds_of("90") == times.duration("90") == 90
     with pytest.raises(ValueError, match="Argo can't read '90'"):
         argo.seconds("90")
 
@@ -41,8 +39,7 @@ def test_a_number_alone_is_seconds_but_for_argo_which_could_not_read_it():
 def test_what_go_does_not_read_is_rejected_by_all(text):
     for read, error in (
         (seconds_of, ValueError),
-        (times.duration, CommandError),
-        (controllers._seconds, typer.BadParameter),
+        (times.duration, typer.BadParameter),
         (argo.seconds, ValueError),
     ):
         with pytest.raises(error):

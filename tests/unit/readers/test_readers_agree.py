@@ -7,12 +7,12 @@ import pytest
 from builders import NOW, make_mxjob, plan
 
 from mxnet_operator.builders import build_pod
-from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
+from mxnet_operator.cli.output.replica_state import first_failed, replica_state
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.plan import Observed
 from mxnet_operator.plan.replicas import ReplicaState, replicas_of
-from mxnet_operator.readers.pods import has_log
+from mxnet_operator.readers.pods import has_log, in_order
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_provider.job.replicas import failures, summary
 
@@ -36,7 +36,7 @@ def said(job, *pods):
     """What the condition, mxjob and the provider name as the failure: replica and exit code."""
     views = tuple(project_pod(msgspec.Raw(msgspec.json.encode(each))).view for each in pods)
     message = plan(job, Observed(views), NOW).status.conditions[-1].message
-    first = first_failed(in_order([replica_state(each) for each in pods]))
+    first = first_failed(map(replica_state, in_order(pods)))
     codes = {each["pod"]: each["exit_code"] for each in failures(pods)}
     return message, first, codes[first.pod]
 

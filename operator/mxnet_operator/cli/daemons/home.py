@@ -4,12 +4,10 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mxnet_operator.cli.errors import CommandError, extra_needed
-
-if TYPE_CHECKING:
-    from mxnet_operator.local.home import ClusterFiles
+from mxnet_operator.local.home import ClusterFiles, HomeError, cluster_files, full_disk, mxjob_home
 
 RESTART_BACKOFF: Final = 1.0
 """Seconds before the first restart of a job of the local cluster, unless told."""
@@ -23,8 +21,6 @@ def usable_home() -> Iterator[Path]:
         CommandError: it can't be made, read or written by what the body does, or the extra `local` isn't installed.
     """
     with extra_needed("local"):
-        from mxnet_operator.local.home import HomeError, full_disk, mxjob_home  # noqa: PLC0415
-
         try:
             home = mxjob_home()
             try:
@@ -40,9 +36,7 @@ def usable_home() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def usable_files() -> "Iterator[ClusterFiles]":
+def usable_files() -> Iterator[ClusterFiles]:
     """Yield the paths of the local cluster's files, as `usable_home` does their folder."""
     with usable_home() as home:
-        from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
-
         yield cluster_files(home)

@@ -18,12 +18,14 @@ from rich.text import Text
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.printable import printable_lines
-from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, in_order, replica_state
+from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, replica_state
 from mxnet_operator.cli.output.tables import STYLES
 from mxnet_operator.cli.output.terminal import message_console, write_log
 from mxnet_operator.cli.output.times import since
 from mxnet_operator.client.jobs import pods_of, ready_counts, replicas
+from mxnet_operator.readers.durations import short
 from mxnet_operator.readers.log_figures import SPEED, TIME_COST
+from mxnet_operator.readers.pods import in_order
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.waiting import waiting_reasons
 
@@ -31,9 +33,6 @@ _MOST_REPLICA_LINES = 8
 """Most replicas that get a line each; more are counted by type, to leave the terminal to the log."""
 
 _IMAGE_REASON: Final = re.compile(r"^.*?\b(ErrImagePull|ImagePullBackOff): ")
-_COUNTED: Final = " replica(s) failed (restart "
-"""What precedes the number of a restart in its message; the end of the attempt follows after the bracket."""
-_SAME_END: Final = "this attempt ended like the one before; to give up sooner next time: --backoff-limit 1"
 _REDRAW = 0.2
 """Seconds between two redraws of the replicas' lines."""
 _NO_POD = "no pod"
@@ -73,15 +72,6 @@ def _figures(log: TrainingLog, epoch: int) -> list[str]:
     return [*([f"{speed:.4g} samples/s"] if speed is not None else []), *figures]
 
 
-def elapsed_text(seconds: float) -> str:
-    """Format a duration in seconds: `7 s`, `3:07 min`, `2:03:07 h`."""
-    minutes, rest = divmod(int(seconds), 60)
-    if not minutes:
-        return f"{rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
-
-
 def _detail(reason: str) -> str:
     """Return why an image can't be had, which container, job and back-off each say again; else the whole reason."""
     return _IMAGE_REASON.sub("", reason)
@@ -93,22 +83,12 @@ class _Waits:
     def __init__(self) -> None:
         self._said: tuple[str, ...] = ()
         self._container = ""
-        self._restart = ""
 
     def new(self, job: dict[str, Any]) -> list[str]:
         """Return a line for each reason that the previous version of the job didn't have."""
         before, self._said = self._said, waiting_reasons(job)
         known = {_detail(self._container), *map(_detail, before)}
-        new = [reason for reason in self._said if _detail(reason) not in known]
-        return [line for reason in new for line in (f"waiting: {reason}", *self._same_end(reason))]
-
-    def _same_end(self, reason: str) -> list[str]:
-        """Return a notice where the attempt that ended did so like the one before."""
-        _, counted, end = reason.partition(_COUNTED)
-        if not counted:
-            return []
-        before, self._restart = self._restart, end.partition(")")[2].partition(":")[0]
-        return [_SAME_END] if before == self._restart else []
+        return [f"waiting: {reason}" for reason in self._said if _detail(reason) not in known]
 
     def is_new(self, why: str) -> bool:
         """Whether a container's reason differs from its last one, and from those of the job."""
@@ -137,7 +117,7 @@ class Progress:
         text = f"{job['metadata']['name']}: {job_state(job) or 'new'} ({replicas_text(job)})"
         if text != self._last:
             self._last = text
-            self._console.print(f"{text} after {elapsed_text(time.monotonic() - self._start)}", markup=False)
+            self._console.print(f"{text} after {short(time.monotonic() - self._start)}", markup=False)
         for line in self._waits.new(job):
             self.note(line)
 
@@ -236,7 +216,7 @@ class LiveProgress(Progress):
         text = Text(overflow="ellipsis", no_wrap=True)
         if self._job is not None:
             figures = self._wait or training_text(self.training)
-            parts = [elapsed_text(time.monotonic() - self._start), figures, replicas_text(self._job)]
+            parts = [short(time.monotonic() - self._start), figures, replicas_text(self._job)]
             text.append(self._job["metadata"]["name"], style="bold")
             text.append(f"  {job_state(self._job) or 'new'}", style="cyan")
             text.append("  " + "  ".join(filter(None, parts)))
@@ -256,7 +236,7 @@ def replica_lines(
     job: dict[str, Any], pods: Iterable[dict[str, Any]], *, most: int, now: datetime | None = None
 ) -> list[Text]:
     """Format name, state, its duration, exit code and reason of each replica; count more than `most` by type."""
-    states = in_order([replica_state(pod) for pod in pods_of(job, pods)])
+    states = [replica_state(pod) for pod in in_order(pods_of(job, pods))]
     wanted = replicas(job)
     if max(len(wanted), len(states)) > most:
         return list(_by_type(wanted, states, now))

@@ -101,13 +101,3 @@ def first_failed(states: Iterable[ReplicaState]) -> ReplicaState | None:
     """Return the replica whose failure was the cause: the rest of its gang is stopped within the same second."""
     failed = (state for state in states if state.has_failed)
     return min(failed, key=lambda one: cause_order(one.finished, one.exit_code, one.reason), default=None)
-
-
-def in_order(states: list[ReplicaState]) -> list[ReplicaState]:
-    kinds = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
-
-    def key(state: ReplicaState) -> tuple[int, int, str]:
-        kind, _, index = state.replica.rpartition("-")
-        return kinds.get(kind, len(kinds)), int(index) if index.isdigit() else 0, state.pod
-
-    return sorted(states, key=key)

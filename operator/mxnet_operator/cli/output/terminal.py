@@ -7,7 +7,6 @@ always so; data (logs, manifests) only on a terminal, and reach a pipe or a file
 rich honours NO_COLOR, TERM=dumb and a stream that isn't a terminal by itself.
 """
 
-import itertools
 import os
 import sys
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.text import Span, Text
+from rich.text import Text
 
 from mxnet_operator.api.printable import printable, printable_lines
 
@@ -43,7 +42,9 @@ class _Console(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render as rich does, with control characters of texts escaped; every text for the terminal passes here."""
-        return super().render(_printable_text(renderable) if isinstance(renderable, Text) else renderable, options)
+        if isinstance(renderable, Text) and (shown := printable(renderable.plain)) != renderable.plain:
+            renderable = renderable.blank_copy(shown)  # without the styles of its parts
+        return super().render(renderable, options)
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError again, where rich would exit, or discard further output; called by rich."""
@@ -133,15 +134,3 @@ def _write(*parts: str) -> None:
         if _Stdout.needs_reader:
             raise
         _discard(sys.stdout)
-
-
-def _printable_text(text: Text) -> Text:
-    """Escape control characters of a text and keep the styles of its parts."""
-    plain = text.plain
-    if printable(plain) == plain:
-        return text
-    shown = [printable(character) for character in plain]
-    ends = [0, *itertools.accumulate(map(len, shown))]
-    result = text.blank_copy("".join(shown))
-    result.spans = [Span(ends[span.start], ends[min(span.end, len(plain))], span.style) for span in text.spans]
-    return result

@@ -3,16 +3,17 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from mxnet_operator.cli.errors import UsageError
-from mxnet_operator.readers.durations import EXAMPLES, seconds_of, short
+import typer
+
+from mxnet_operator.readers.durations import seconds_of, short
 
 
 def duration(text: str | float) -> float:
     """Parse an option such as `90`, `90s`, `10m`, `2h` or `1h30m` into seconds; typer passes its default, too."""
     try:
         return seconds_of(str(text))
-    except ValueError:
-        raise UsageError(f"{text!r} is not a duration", hint=f"write it like {EXAMPLES}") from None
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def moment(text: str | None) -> datetime | None:

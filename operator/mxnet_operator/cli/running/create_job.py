@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.local_files import claim_folder, is_local
 from mxnet_operator.cli.server.connection import Client, Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
+from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, until_gone
 from mxnet_operator.client.outage import RETRY_SECONDS, Outage, Retries
 from mxnet_operator.kube.answers import Stored
@@ -54,10 +53,10 @@ async def create_job(client: Client, manifest: Job, target: Target, objects: Seq
         CommandError: a job of its name exists, or the server doesn't serve the kind.
         ApiError, ApiUnavailable: the request fails otherwise.
     """
-    kind, namespace = kind_of_job(manifest), _namespace(client, manifest, target)
+    namespace = _namespace(client, manifest, target)
     await _apply(client, [*objects, *await _missing_claims(client, manifest, namespace, objects)], namespace)
     try:
-        return await _post(client, manifest, kind, namespace)
+        return await _post(client, manifest, namespace)
     except ApiError as error:
         if not _is_taken(error):
             raise
@@ -99,7 +98,7 @@ async def create_or_adopt(
                 is_here = is_local(client.server)  # elsewhere a runner has no right to look for claims
                 claims = await _missing_claims(client, manifest, namespace, objects) if is_here else []
                 await _apply(client, [*objects, *claims], namespace)
-                return await _post(client, manifest, kind_of_job(manifest), namespace)
+                return await _post(client, manifest, namespace)
             except ApiError as error:
                 if not _is_taken(error):
                     raise
@@ -133,7 +132,7 @@ async def find_job_of(client: Client, manifest: Job, target: Target) -> Job | No
     Raises:
         ApiError, ApiUnavailable: the server doesn't tell.
     """
-    resource, namespace = _resource(manifest, kind_of_job(manifest)), _namespace(client, manifest, target)
+    resource, namespace = _resource(manifest), _namespace(client, manifest, target)
     found = await client.find(resource.path(namespace, manifest["metadata"]["name"]), shape=Stored)
     return None if found is None else in_v1_words(found)
 
@@ -148,16 +147,8 @@ async def _apply(client: Client, objects: Sequence[Job], namespace: str) -> None
     for each in objects:
         kind, name = each["kind"], each["metadata"]["name"]
         place = each["metadata"].get("namespace") or namespace
-        resource = Resource("", "v1", PLURALS[kind])
         try:
-            try:
-                await client.create(resource.path(place), each, {"fieldManager": "mxjob"})
-                say(f"{kind} {name} created in namespace {place}")
-            except ApiError as error:
-                if not _is_taken(error):
-                    raise
-                await client.patch(resource.path(place, name), each)
-                say(f"{kind} {name} already exists in namespace {place}; it has what the manifest says")
+            is_new = await JobClient(client).apply_object(each, place)
         except ApiError as error:
             if error.is_transient:
                 raise
@@ -166,10 +157,12 @@ async def _apply(client: Client, objects: Sequence[Job], namespace: str) -> None
                 hint="no job was created. Create the object in another way, and leave it out of the manifest",
                 code=Exit.API,
             ) from error
+        exists = f"already exists in namespace {place}; it has what the manifest says"
+        say(f"{kind} {name} {f'created in namespace {place}' if is_new else exists}")
 
 
-async def _post(client: Client, manifest: Job, kind: Kind, namespace: str) -> Job:
-    path = _resource(manifest, kind).path(namespace)
+async def _post(client: Client, manifest: Job, namespace: str) -> Job:
+    kind, path = kind_of_job(manifest), _resource(manifest).path(namespace)
     try:
         job = await client.create(path, manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"})
     except ApiError as error:
@@ -180,7 +173,8 @@ async def _post(client: Client, manifest: Job, kind: Kind, namespace: str) -> Jo
     return in_v1_words(job)
 
 
-def _resource(manifest: Job, kind: Kind) -> Resource:
+def _resource(manifest: Job) -> Resource:
+    kind = kind_of_job(manifest)
     return Resource(kind.group, manifest["apiVersion"].rpartition("/")[2], kind.plural)
 
 

@@ -28,11 +28,6 @@ def replicas_shown(
     return beside(_follow(client, job, shown, outage)) if isinstance(shown, LiveProgress) else contextlib.nullcontext()
 
 
-def workers_compared(client: Client, job: dict[str, Any], shown: Progress) -> AbstractAsyncContextManager[Any]:
-    """Show for the length of the body where all workers stand still, and which are slow, each once."""
-    return beside(_compare(client, job, shown))
-
-
 def rest_of_log(job: dict[str, Any], replica: str) -> str:
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     return (
@@ -57,7 +52,8 @@ async def _follow(client: Client, job: dict[str, Any], shown: LiveProgress, outa
         shown.note(f"the replicas can't be shown: {error}")
 
 
-async def _compare(client: Client, job: dict[str, Any], shown: Progress) -> None:
+async def show_comparison(client: Client, job: dict[str, Any], shown: Progress) -> None:
+    """Show where all workers stand still, and which are slow, each once; runs until it is cancelled."""
     training, stall, said, slow_said = shown.training, "", "", False
     for look in itertools.count():
         await asyncio.sleep(_LOOK)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 from rich.filesize import decimal
@@ -17,9 +17,11 @@ from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.cli.running.given_command import given_command, is_given
 from mxnet_operator.cli.running.proposed_day import proposed_day
+from mxnet_operator.readers.enumeration import first_names
 
 if TYPE_CHECKING:
     from mxnet_operator.local.images.day import DayImage
+    from mxnet_operator.local.images.snapshot import Snapshot
     from mxnet_operator.local.images.store import Image, ImageStore
     from mxnet_operator.local.images.uv_process import BuildProgress
 
@@ -79,19 +81,11 @@ def build_image(store: "ImageStore", image: "Image") -> None:
 class EnvironmentOptions:
     """Environment of a script as written on the command line: a day, a Python, an MXNet."""
 
-    as_of: Annotated[
-        str | None,
-        option(
-            metavar="DAY", help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then."
-        ),
-    ] = None
-    python: Annotated[
-        str | None,
-        option(metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's."),
-    ] = None
-    mxnet: Annotated[
-        str | None, option(metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1.")
-    ] = None
+    as_of: str | None = option(
+        metavar="DAY", help="Day, as 2019-12-01, 2019-12 or 2019: MXNet, Python and all packages as they were then."
+    )
+    python: str | None = option(metavar="X.Y", help="Python of the image, as 3.7; default: the MXNet's.")
+    mxnet: str | None = option(metavar="VERSION", help="MXNet of the image, as 1.5.1; default: the day's, else 1.9.1.")
 
     def given(self) -> str:
         """Return the options that were given, for messages; empty for none."""
@@ -159,16 +153,7 @@ def add_folder(
         base = environment.base(store, folder, packages, gpus=gpus)
         image = store.add_snapshot(snapshot, image_name(folder), base, packages)
         _drop_old_snapshots(store)
-        left_out = f"; left out by {snapshot.rules}: {_some(snapshot.left_out)}" if snapshot.left_out else ""
-        files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
-        say(f"image {image.name}: {files}, {decimal(snapshot.size)} of {folder}{left_out}")
-        if snapshot.withheld:
-            paths = {name: folder / name for name in snapshot.withheld}
-            found = [
-                f"{name} (a link to {p.readlink()}: --mount)" if p.is_symlink() else name for name, p in paths.items()
-            ]
-            first = snapshot.withheld[0]
-            say(f"left out: {_some(found)}; to include one, write a line such as !{first} into {snapshot.rules}")
+        _say_contents(image.name, folder, snapshot)
         if build and not store.ready(image):
             download = next(size for build, size in _DOWNLOADS.items() if build in base)
             say(f"building its Python environment, which is kept ({download} the first time)")
@@ -178,13 +163,25 @@ def add_folder(
         return image.name
 
 
+def _say_contents(image: str, folder: Path, snapshot: "Snapshot") -> None:
+    left_out = first_names(snapshot.left_out, _SHOWN)
+    left_out = f"; left out by {snapshot.rules}: {left_out}" if left_out else ""
+    files = "1 file" if len(snapshot.files) == 1 else f"{len(snapshot.files)} files"
+    say(f"image {image}: {files}, {decimal(snapshot.size)} of {folder}{left_out}")
+    if snapshot.withheld:
+        paths = {name: folder / name for name in snapshot.withheld}
+        found = [f"{name} (a link to {p.readlink()}: --mount)" if p.is_symlink() else name for name, p in paths.items()]
+        how = f"to include one, write a line such as !{snapshot.withheld[0]} into {snapshot.rules}"
+        say(f"left out: {first_names(found, _SHOWN)}; {how}")
+
+
 def _drop_old_snapshots(store: "ImageStore") -> None:
     """Delete the oldest copies of folders which no unfinished job has; none where the cluster can't be asked."""
     from mxnet_operator.local.images.store import KEPT_SNAPSHOTS  # noqa: PLC0415
 
     if not store.unused_snapshots(frozenset(), keep=KEPT_SNAPSHOTS):
         return
-    from mxnet_operator.cli.daemons.local_prune import use_of  # noqa: PLC0415
+    from mxnet_operator.cli.daemons.local_state import use_of  # noqa: PLC0415
 
     with contextlib.suppress(CommandError), usable_files() as files:
         store.drop_snapshots(store.unused_snapshots(use_of(files).images, keep=KEPT_SNAPSHOTS))
@@ -200,7 +197,3 @@ def complete_image(_: typer.Context, incomplete: str) -> list[str]:
     with contextlib.suppress(Exception), image_store() as store:
         return [image.name for image in store.list() if image.name.startswith(incomplete)]
     return []
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.daemons.home import usable_files
-from mxnet_operator.cli.errors import UsageError, extra_needed
+from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.cli.server.connection import local_cluster
 from mxnet_operator.kube.resources import is_path_segment
+from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written, job_paths
 
 if TYPE_CHECKING:
     from mxnet_operator.local.job_files import LocalJobFiles
-    from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written
 
 exists: Final = os.path.lexists
 """Whether there is a file, folder or link of this name, even a broken link."""
@@ -38,20 +38,10 @@ def local_job_files(server: str) -> "LocalJobFiles | None":
         return LocalJobFiles(files.pods, ImageStore(files.root.parent))
 
 
-def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, "ContainerPaths"]:
+def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, ContainerPaths]:
     """Return the paths of each replica whose pod has started on this machine, by replica."""
     with usable_files() as files:
-        from mxnet_operator.local.kubelet.pod_files import job_paths  # noqa: PLC0415
-
         return job_paths(files.pods, job, pods)
-
-
-def paths_of_earlier_run(namespace: str, pod: str) -> "ContainerPaths | None":
-    """Return the paths of a pod of an earlier run of the local cluster that left files; None for none."""
-    with usable_files() as files:
-        from mxnet_operator.local.kubelet.pod_files import newest_paths  # noqa: PLC0415
-
-        return newest_paths(files.pods, namespace, pod, names.CONTAINER)
 
 
 def claim_folder(namespace: str, name: str) -> Path:
@@ -111,14 +101,7 @@ def check_output(output: Path) -> None:
         )
 
 
-def written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list["Written"]:
-    with extra_needed("local"):
-        from mxnet_operator.local.kubelet.pod_files import written as written_in  # noqa: PLC0415
-
-    return written_in(container_paths(job, pods))
-
-
-def bring_home(job: dict[str, Any], replicas_wrote: list["Written"], output: Path) -> None:
+def bring_home(job: dict[str, Any], replicas_wrote: list[Written], output: Path) -> None:
     """Copy the new files of each replica to `output`, into a folder of its own.
 
     Raises:
@@ -138,7 +121,7 @@ def bring_home(job: dict[str, Any], replicas_wrote: list["Written"], output: Pat
     say(f"files: {', '.join(map(str, folders))}")
 
 
-def copy_files(wrote: "Written", folder: Path) -> None:
+def copy_files(wrote: Written, folder: Path) -> None:
     """Copy them into a folder, as they lie in the working directory; OSError where that fails."""
     for name in wrote.files:
         target = folder / name

@@ -9,7 +9,9 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
@@ -17,14 +19,14 @@ from mxnet_operator.api.job_url import job_page
 from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.interrupts import beside, first_signal
-from mxnet_operator.cli.output.progress import Progress, ProgressFile, elapsed_text, progress
+from mxnet_operator.cli.output.progress import Progress, ProgressFile, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.cluster_files import bring_home_from_claim
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
-from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, workers_compared
+from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, show_comparison
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, finish_interrupted, part_as_step
-from mxnet_operator.cli.running.local_files import bring_home, claim_folder, is_local, local_job_files, written
+from mxnet_operator.cli.running.local_files import bring_home, claim_folder, container_paths, is_local, local_job_files
 from mxnet_operator.cli.running.run_outputs import Record, ReportError, write_report
 from mxnet_operator.cli.server.connection import Client, Target, connect, until_cluster_stops
 from mxnet_operator.client.job_client import JobClient, JobRef
@@ -42,16 +44,16 @@ from mxnet_operator.client.outage import RETRY_SECONDS, Outage
 from mxnet_operator.client.pod_log import LogFollower
 from mxnet_operator.client.training import epochs_wanted
 from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import PODS
+from mxnet_operator.local.kubelet.pod_files import Written, written
+from mxnet_operator.readers.durations import short
 from mxnet_operator.readers.pods import ENDED
 from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
 
-if TYPE_CHECKING:
-    from mxnet_operator.local.kubelet.pod_files import Written
-
-
-_following = functools.partial(option, panel="While the job runs")
+_WHILE_IT_RUNS: Final = "While the job runs"
+_following = functools.partial(option, panel=_WHILE_IT_RUNS)
 _for_programs = functools.partial(option, panel="For programs that run jobs")
 _HOW_TO_GO_ON: Final = {
     "logs -f {}": "follows its log",
@@ -68,71 +70,56 @@ _FIRST_REQUEST: Final = 5.0
 
 
 DetachOption = Annotated[
-    bool, _following("--detach", "-d", help="Create the job, print how to follow and stop it, and exit.")
+    bool,
+    typer.Option(
+        "--detach",
+        "-d",
+        help="Create the job, print how to follow and stop it, and exit.",
+        rich_help_panel=_WHILE_IT_RUNS,
+    ),
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    on_interrupt: Annotated[
-        OnInterrupt | None,
-        _following(
-            help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks."
-        ),
-    ] = None
+    on_interrupt: OnInterrupt | None = _following(
+        help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete, but Ctrl-C on a terminal asks."
+    )
     detach: DetachOption = False
-    logs: Annotated[bool, _following(help="Show the log of a replica on stdout.", show_default=True)] = True
-    replica: Annotated[
-        str | None, _following(metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0.")
-    ] = None
-    report: Annotated[Path | None, option(metavar="FILE", help="Write an HTML report when the job has ended.")] = None
-    output: Annotated[
-        Path | None,
-        option(
-            metavar="FOLDER",
-            help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
-            "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
-            "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
-        ),
-    ] = None
-    timeout: Annotated[
-        float | None, _following(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.")
-    ] = None
-    adopt: Annotated[
-        str | None,
-        _for_programs(
-            metavar="LABEL",
-            help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
-            " the manifest's.",
-        ),
-    ] = None
-    output_dir: Annotated[
-        Path | None,
-        _for_programs(
-            metavar="DIR",
-            help="Folder for the files job, state, message, result and files, written however the job ends.",
-        ),
-    ] = None
-    message_file: Annotated[
-        Path | None,
-        _for_programs(metavar="FILE", help="File for the message too, 4 kB at most; in a pod: /dev/termination-log."),
-    ] = None
-    workflow: Annotated[
-        str | None,
-        _for_programs(
-            metavar="NAME",
-            help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
-            " terminated or deleted, or the step's deadline has passed.",
-        ),
-    ] = None
-    retry_timeout: Annotated[
-        float,
-        _for_programs(
-            parser=duration,
-            metavar="DURATION",
-            help="How long to wait while the API server can't be reached; default: 1m.",
-        ),
-    ] = RETRY_SECONDS
+    logs: bool = _following(default=True, help="Show the log of a replica on stdout.", show_default=True)
+    replica: str | None = _following(
+        metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0."
+    )
+    report: Path | None = option(metavar="FILE", help="Write an HTML report when the job has ended.")
+    output: Path | None = option(
+        metavar="FOLDER",
+        help="Copy what the replicas wrote into this new or empty folder when the job has ended, as "
+        "FOLDER/worker-0/...: on the local cluster new files of their working directories, on another those of "
+        "$MXJOB_OUTPUT_DIR, which is then in the claim of --volume.",
+    )
+    timeout: float | None = _following(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.")
+    adopt: str | None = _for_programs(
+        metavar="LABEL",
+        help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
+        " the manifest's.",
+    )
+    output_dir: Path | None = _for_programs(
+        metavar="DIR", help="Folder for the files job, state, message, result and files, written however the job ends."
+    )
+    message_file: Path | None = _for_programs(
+        metavar="FILE", help="File for the message too, 4 kB at most; in a pod: /dev/termination-log."
+    )
+    workflow: str | None = _for_programs(
+        metavar="NAME",
+        help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
+        " terminated or deleted, or the step's deadline has passed.",
+    )
+    retry_timeout: float = _for_programs(
+        default=RETRY_SECONDS,
+        parser=duration,
+        metavar="DURATION",
+        help="How long to wait while the API server can't be reached; default: 1m.",
+    )
 
 
 async def run_job(
@@ -174,12 +161,12 @@ async def run_job(
             code = interrupted.result() if interrupted.done() else Exit.TIMEOUT
             if options.workflow is not None and interrupted.done():
                 return await part_as_step(client, record, options.workflow, code, ours)
-            how = options.on_interrupt or OnInterrupt.DELETE
+            how = options.on_interrupt or "delete"
             if options.on_interrupt is None and options.adopt is None and record.job is not None:
                 how = await choice(record.name, code)
-            if options.output is not None and how is not OnInterrupt.KEEP:
+            if options.output is not None and how != "keep":
                 await _bring_before_deletion(client, record, options.output)
-            late = f"not finished after {elapsed_text(options.timeout or 0)}"
+            late = f"not finished after {short(options.timeout or 0)}"
             await finish_interrupted(client, record, how, late if code is Exit.TIMEOUT else "interrupted", ours)
             return code
 
@@ -252,7 +239,7 @@ async def _follow(client: Client, options: Options, record: Record) -> Exit:
         follower = LogFollower(client, job, replica, on_line, on_wait=shown.waiting, outage=outage)
         follower.start()
         try:
-            async with replicas_shown(client, job, shown, outage), workers_compared(client, job, shown):
+            async with replicas_shown(client, job, shown, outage), beside(show_comparison(client, job, shown)):
                 await until_finished(client, job, outage=outage, on_change=on_change)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))
@@ -264,7 +251,7 @@ async def _follow(client: Client, options: Options, record: Record) -> Exit:
             with contextlib.suppress(Exception):
                 await follower.cancel()
     job = record.job or {}
-    record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
+    record.message, took = terminal_message(job), short(time.monotonic() - start)
     try:
         replicas_wrote = await _written(client, job)
         if options.report is not None:
@@ -294,11 +281,12 @@ async def _finish(follower: LogFollower, shown: Progress) -> bool:
         return True
 
 
-async def _written(client: Client, job: dict[str, Any]) -> list["Written"]:
+async def _written(client: Client, job: dict[str, Any]) -> list[Written]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
-    return await asyncio.to_thread(written, job, await JobClient(client).replica_pods(JobRef.of(job)))
+    paths = container_paths(job, await JobClient(client).replica_pods(JobRef.of(job)))
+    return await asyncio.to_thread(written, paths)
 
 
 async def _bring_before_deletion(client: Client, record: Record, output: Path) -> None:
@@ -311,9 +299,7 @@ async def _bring_before_deletion(client: Client, record: Record, output: Path) -
         say(error.message)
 
 
-async def _bring_files(
-    client: Client, job: dict[str, Any], replicas_wrote: list["Written"], output: Path | None
-) -> None:
+async def _bring_files(client: Client, job: dict[str, Any], replicas_wrote: list[Written], output: Path | None) -> None:
     """Say where what the job wrote is, and copy it to `output`."""
     is_here, volumes = is_local(client.server), kept_volumes(job)
     if output is not None and job_state(job) != SUCCEEDED:
@@ -345,7 +331,7 @@ async def _bring_from_claim(client: Client, job: dict[str, Any], output: Path) -
 
 
 async def _write_report(
-    client: Client, job: dict[str, Any], replicas_wrote: list["Written"], path: Path, shown: Progress
+    client: Client, job: dict[str, Any], replicas_wrote: list[Written], path: Path, shown: Progress
 ) -> None:
     pods: dict[str, dict[str, Any]] = {}
     path_of_pods = PODS.path(job["metadata"]["namespace"])
@@ -362,14 +348,10 @@ async def _write_report(
     local, events = local_job_files(client.server), []
     with contextlib.suppress(KubeError):  # a report without attempts is better than none
         events = await job_events(client, job)
-    await asyncio.to_thread(
-        write_report,
-        path,
-        job,
-        pods.values(),
-        shown.training,
-        written=list(map(str, replicas_wrote)),
-        events=events,
-        versions=await local.versions(images_of(job)) if local else None,
+    versions = await local.versions(images_of(job)) if local else None
+    lines = list(map(str, replicas_wrote))
+    read = functools.partial(
+        run_of, job, pods.values(), shown.training, written=lines, events=events, versions=versions
     )
+    await asyncio.to_thread(write_report, path, read)
     say(f"report: {path}")

@@ -1,7 +1,7 @@
 """Output files of `mxjob run`: for the program that started it, and the report on a job that has ended."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -9,10 +9,8 @@ from typing import Any, Final
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
-from mxnet_operator.dashboard.job_run import run_of
-from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.volumes import kept_volumes
-from mxnet_operator.report import html
+from mxnet_operator.report import Run, html
 
 _MESSAGE_BYTES: Final = 4096
 """Kubernetes' limit of a termination message."""
@@ -97,25 +95,14 @@ def check_report(path: Path) -> None:
         raise UsageError(f"--report {path}: {problem}")
 
 
-def write_report(
-    path: Path,
-    job: dict[str, Any],
-    pods: Iterable[dict[str, Any]],
-    training: TrainingLog,
-    *,
-    written: Sequence[str] = (),
-    events: Sequence[dict[str, Any]] = (),
-    versions: Mapping[str, str] | None = None,
-) -> None:
-    """Write the report of a finished job; `written` says what its replicas left outside of volumes.
-
-    `versions` are those in its images, by image.
+def write_report(path: Path, read: Callable[[], Run]) -> None:
+    """Write the report of a finished job, which `read` returns.
 
     Raises:
         ReportError: the report can't be drawn, or the file can't be written.
     """
     try:
-        page = html(run_of(job, pods, training, written=written, events=events, versions=versions))
+        page = html(read())
     except Exception as error:  # whatever a picture fails by, the job's outcome is known
         raise ReportError(f"the report can't be drawn: {type(error).__name__}: {error}") from error
     try:

@@ -18,6 +18,7 @@ from mxnet_operator.cli.running.dockerfile import write_dockerfile
 from mxnet_operator.cli.running.given_command import given_command
 from mxnet_operator.cli.running.images import EnvironmentOptions, image_name, image_store
 from mxnet_operator.cli.running.script_text import ScriptText
+from mxnet_operator.readers.enumeration import first_names
 
 _SHELLS: Final = frozenset({"bash", "sh"})
 _PYTHON: Final = re.compile(r"python[\d.]*")
@@ -218,5 +219,4 @@ def _scripts_in(folder: Path, name: str) -> str:
     shown = [str(folder / each) for each in dict.fromkeys([*near, *scripts])]
     if near and near[0] != Path(name).name:
         return f"did you mean {shown[0]}?"
-    more = ", ..." if len(shown) > _SHOWN else ""
-    return f"scripts there: {', '.join(shown[:_SHOWN])}{more}; for one of them: mxjob run {shlex.quote(shown[0])}"
+    return f"scripts there: {first_names(shown, _SHOWN)}; for one of them: mxjob run {shlex.quote(shown[0])}"

@@ -14,12 +14,20 @@ from mxnet_operator.cli.errors import CommandError, Exit, UsageError, extra_need
 from mxnet_operator.client.stored_jobs import stored_jobs
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, NoKubeconfigError
 from mxnet_operator.kube.resources import is_path_segment
+from mxnet_operator.local.home import (
+    ClusterFiles,
+    ClusterState,
+    HomeError,
+    cluster_files,
+    last_state,
+    mxjob_home,
+    running_state,
+)
 
 if TYPE_CHECKING:
     from mxnet_operator.kube import client as kube_client
     from mxnet_operator.kube.credentials import Credentials
     from mxnet_operator.kube.transport import RequestObserver
-    from mxnet_operator.local.home import ClusterFiles, ClusterState
 
     Client = kube_client.Client
 else:
@@ -59,7 +67,10 @@ def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
 
 
 ContextOption = Annotated[
-    str | None, option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", panel=_PANEL)
+    str | None,
+    typer.Option(
+        "--context", metavar="NAME", help="Kubeconfig context; default: the current one.", rich_help_panel=_PANEL
+    ),
 ]
 JobNameArgument = Annotated[
     str,
@@ -79,43 +90,31 @@ JobNamesArgument = Annotated[
 class Target:
     """Connection options of a command: kubeconfig, context and namespace, None where not given."""
 
-    kubeconfig: Annotated[
-        str | None,
-        option(
-            metavar="FILE",
-            help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
-            panel=_PANEL,
-        ),
-    ] = None
+    kubeconfig: str | None = option(
+        metavar="FILE",
+        help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config, else that of the running local cluster.",
+        panel=_PANEL,
+    )
     context: ContextOption = None
-    namespace: Annotated[
-        str | None, option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL)
-    ] = None
+    namespace: str | None = option(
+        "--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", panel=_PANEL
+    )
 
 
-def local_files() -> "ClusterFiles | None":
+def local_files() -> ClusterFiles | None:
     """Return the paths of this user's local cluster, running or not; None where there can be none."""
-    try:
-        from mxnet_operator.local.home import HomeError, cluster_files, mxjob_home  # noqa: PLC0415
-    except ModuleNotFoundError:  # the extra `local` isn't installed
-        return None
-    try:
+    # Without the extra `local`, or for a user without a home, as a pod's of any uid.
+    with contextlib.suppress(ModuleNotFoundError, HomeError):
         return cluster_files(mxjob_home())
-    except HomeError:  # the user has no home, as a pod's of any uid
-        return None
+    return None
 
 
-def local_cluster() -> "tuple[ClusterFiles, ClusterState] | None":
+def local_cluster() -> tuple[ClusterFiles, ClusterState] | None:
     """Return the files and state of this user's running local cluster; None where none runs, or none can."""
-    if (files := local_files()) is None:
-        return None
-    from mxnet_operator.local.home import running_state  # noqa: PLC0415
-
-    try:
-        state = running_state(files)
-    except OSError:  # a home that can't be read
-        return None
-    return None if state is None else (files, state)
+    with contextlib.suppress(OSError):  # a home that can't be read
+        if (files := local_files()) is not None and (state := running_state(files)) is not None:
+            return files, state
+    return None
 
 
 async def until_cluster_stops(server: str) -> None:
@@ -127,8 +126,6 @@ async def until_cluster_stops(server: str) -> None:
     if running is None or running[1].server != server:
         await asyncio.Event().wait()
         return
-    from mxnet_operator.local.home import last_state  # noqa: PLC0415
-
     files, first = running
     while (now := last_state(files)) and not now.stopping and now.started_at == first.started_at:  # noqa: ASYNC110
         await asyncio.sleep(_LOOK_SECONDS)
@@ -157,22 +154,17 @@ def credentials_of(target: Target) -> "Credentials":
         try:
             return load_credentials(kubeconfig, target.context)
         except NoKubeconfigError as error:
+            message, hint = str(error), "or start the cluster on this machine: mxjob local up --detach"
             if target.context is not None:
-                raise CommandError(
-                    f"no context {target.context}: {error}",
-                    hint="without --context, mxjob uses the local cluster",
-                    code=Exit.API,
-                ) from error
-            if (files := local_files()) is not None and files.state.exists():
-                raise CommandError(
-                    "the local cluster is stopped, its jobs are gone with it, and no other cluster is chosen",
-                    hint="start it: mxjob local up --detach; or choose another: --kubeconfig FILE; "
-                    "files of its last jobs: mxjob cp JOB:PATH .",
-                    code=Exit.API,
-                ) from error
-            raise CommandError(
-                str(error), hint="or start the cluster on this machine: mxjob local up --detach", code=Exit.API
-            ) from error
+                message = f"no context {target.context}: {error}"
+                hint = "without --context, mxjob uses the local cluster"
+            elif (files := local_files()) is not None and files.state.exists():
+                message = "the local cluster is stopped, its jobs are gone with it, and no other cluster is chosen"
+                hint = (
+                    "start it: mxjob local up --detach; or choose another: --kubeconfig FILE; "
+                    "files of its last jobs: mxjob cp JOB:PATH ."
+                )
+            raise CommandError(message, hint, code=Exit.API) from error
         except CredentialsError as error:
             raise CommandError(str(error), code=Exit.API) from error
 

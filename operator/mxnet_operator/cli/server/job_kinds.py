@@ -4,17 +4,18 @@ import asyncio
 import contextlib
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api.kinds import ALL, LEGACY, Kind
 from mxnet_operator.api.names import REPLICA_TYPES
-from mxnet_operator.cli.errors import CommandError, Exit, UsageError
+from mxnet_operator.cli.errors import CommandError, Exit, UsageError, show_error
 from mxnet_operator.cli.server.connection import Client
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job, main_replica, replicas
 from mxnet_operator.client.stored_jobs import stored_job, stored_jobs
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import NAMESPACES, is_path_segment
+from mxnet_operator.readers.enumeration import first_names
 
 Job = dict[str, Any]
 
@@ -68,6 +69,22 @@ async def _meant(client: Client, namespace: str, name: str) -> list[str]:
     return []
 
 
+async def for_each(
+    client: Client, namespace: str, names: Sequence[str], work: Callable[[str, Job], Awaitable[None]]
+) -> Exit:
+    """Do something with every job that is named, at the same time; show an error for each that doesn't exist."""
+
+    async def code_of(name: str) -> Exit:
+        try:
+            await work(name, await get_job(client, namespace, name))
+        except CommandError as error:
+            show_error(error)
+            return error.code
+        return Exit.OK
+
+    return max(await asyncio.gather(*map(code_of, dict.fromkeys(names))))
+
+
 async def namespace_missing(client: Client, namespace: str) -> bool:
     """Whether the server says that there is no such namespace; False where it doesn't tell."""
     try:
@@ -78,8 +95,7 @@ async def namespace_missing(client: Client, namespace: str) -> bool:
 
 def job_not_found(namespace: str, name: str, meant: Sequence[str] = ()) -> CommandError:
     """Build the error for a job that doesn't exist; `meant` are the names of some that do."""
-    shown = ", ".join(meant[:_SHOWN]) + (", ..." if len(meant) > _SHOWN else "")
-    hint = f"did you mean {shown}?" if meant else "list all jobs: mxjob get -A"
+    hint = f"did you mean {first_names(meant, _SHOWN)}?" if meant else "list all jobs: mxjob get -A"
     return CommandError(f"no MXJob {name} in namespace {namespace}", hint=hint)
 
 

@@ -7,32 +7,25 @@ import posixpath
 import re
 import shlex
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
+from mxnet_operator.api import names
 from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.daemons.home import usable_files
 from mxnet_operator.cli.errors import CommandError, Exit, UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.cluster_files import copy_from_cluster
-from mxnet_operator.cli.running.local_files import (
-    container_paths,
-    copy,
-    copy_files,
-    exists,
-    is_local,
-    paths_of_earlier_run,
-)
+from mxnet_operator.cli.running.local_files import container_paths, copy, copy_files, exists, is_local
 from mxnet_operator.cli.server.connection import Client, Target, connect, uses_local
 from mxnet_operator.cli.server.job_kinds import get_job, replica_of
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import pod_name
 from mxnet_operator.client.training import compare_workers
 from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written, newest_paths
 from mxnet_operator.readers.training_log import TrainingLog
-
-if TYPE_CHECKING:
-    from mxnet_operator.local.kubelet.pod_files import ContainerPaths
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -124,7 +117,7 @@ async def _copied(client: Client, job: dict[str, Any], wanted: _Source, destinat
     return await asyncio.to_thread(_copy_here, replica, wanted, paths, destination)
 
 
-def _writers(paths: "dict[str, ContainerPaths]", path: str) -> list[str]:
+def _writers(paths: dict[str, ContainerPaths], path: str) -> list[str]:
     """Return the replicas that wrote a path, one of those that share the file; empty where it is only the image's."""
     found: dict[Path, str] = {}
     for replica, each in paths.items():
@@ -153,10 +146,8 @@ async def _of_rank_0(client: Client, job: dict[str, Any], wanted: _Source, wrote
     return first
 
 
-def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]", destination: Path) -> str:
+def _copy_here(replica: str, wanted: _Source, paths: dict[str, ContainerPaths], destination: Path) -> str:
     """Copy a file, or all new files, of a replica on this machine; return what was copied where."""
-    from mxnet_operator.local.kubelet.pod_files import Written  # noqa: PLC0415 - needs an extra, which is there by now
-
     own = paths[replica]
     try:
         if wanted.path:
@@ -178,13 +169,14 @@ def _copy_here(replica: str, wanted: _Source, paths: "dict[str, ContainerPaths]"
     return f"{len(new.files)} new files of {replica} to {destination}"
 
 
-def _left_by_earlier_run(target: Target, wanted: _Source) -> "tuple[str, dict[str, ContainerPaths]] | None":
+def _left_by_earlier_run(target: Target, wanted: _Source) -> tuple[str, dict[str, ContainerPaths]] | None:
     """Return the same of a job that an earlier run of the local cluster had."""
     if not uses_local(target):
         return None
     namespace = target.namespace or "default"
     for replica in [wanted.replica.lower()] if wanted.replica else _MAIN:
-        paths = paths_of_earlier_run(namespace, pod_name(wanted.job, replica))
+        with usable_files() as files:
+            paths = newest_paths(files.pods, namespace, pod_name(wanted.job, replica), names.CONTAINER)
         if paths is not None:
             say(f"{wanted.job} is a job of an earlier run of the local cluster")
             return replica, {replica: paths}
@@ -201,7 +193,7 @@ def _parsed(text: str) -> _Source:
     return _Source(match["job"], match["replica"], match["path"] or "")
 
 
-def _no_file(replica: str, path: str, paths: dict[str, "ContainerPaths"]) -> CommandError:
+def _no_file(replica: str, path: str, paths: dict[str, ContainerPaths]) -> CommandError:
     others = [other for other, each in paths.items() if (real := each.real(path)) is not None and exists(real)]
     if others:
         return CommandError(f"{replica} has no {path}", hint=f"{', '.join(others)} has it")

@@ -1,16 +1,10 @@
 """`mxjob delete`: delete jobs with their pods and Services."""
 
-import asyncio
-from typing import Annotated, Any
-
-import typer
-from rich.text import Text
-
-from mxnet_operator.cli.command import asks_server
-from mxnet_operator.cli.errors import CommandError, Exit, show_error
+from mxnet_operator.cli.command import asks_server, option
+from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.cli.server.connection import JobNamesArgument, Target, connect
-from mxnet_operator.cli.server.job_kinds import get_job, job_not_found
+from mxnet_operator.cli.server.job_kinds import Job, for_each, job_not_found
 from mxnet_operator.client.job_client import JobClient, JobRef
 from mxnet_operator.client.jobs import until_gone
 
@@ -30,31 +24,18 @@ async def delete(
     target: Target,
     *,
     jobs: JobNamesArgument,
-    wait: Annotated[bool, typer.Option(help="Wait until the jobs and their pods are gone.")] = True,
+    wait: bool = option(default=True, help="Wait until the jobs and their pods are gone.", show_default=True),
 ) -> Exit:
     """Delete jobs with their pods and Services, and wait until all are gone. Ctrl-C ends only the waiting."""
-    code = Exit.OK
     async with connect(target) as client:
         namespace = target.namespace or client.namespace
-        terminating = {}
 
-        async def gone(name: str, job: dict[str, Any]) -> None:
-            await until_gone(client, job)
-            say(f"job {name} is gone")
+        async def gone(name: str, job: Job) -> None:
+            if not await JobClient(client).delete_job(JobRef.of(job)):
+                raise job_not_found(namespace, name)
+            if wait:
+                await until_gone(client, job)
+            say(f"job {name} is {'gone' if wait else 'being deleted'}")
 
-        for name in dict.fromkeys(jobs):
-            try:
-                job = await get_job(client, namespace, name)
-                if not await JobClient(client).delete_job(JobRef.of(job)):
-                    raise job_not_found(namespace, name)
-                terminating[name] = job
-            except CommandError as error:
-                show_error(error)
-                code = error.code
-        if not wait:
-            for name in terminating:
-                say(f"job {name} is being deleted")
-            return code
-        with message_console().status(Text(f"waiting until {', '.join(terminating)} is gone" if terminating else "")):
-            await asyncio.gather(*(gone(name, job) for name, job in terminating.items()))
-    return code
+        with message_console().status("deleting"):
+            return await for_each(client, namespace, jobs, gone)

@@ -15,11 +15,11 @@ from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.progress import training_text
-from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, in_order, replica_state
+from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, replica_state
 from mxnet_operator.cli.output.tables import BLANK, STYLES, write_table
 from mxnet_operator.cli.output.terminal import data_console
 from mxnet_operator.cli.output.times import job_duration, since
-from mxnet_operator.cli.running.local_files import is_local, written
+from mxnet_operator.cli.running.local_files import container_paths, is_local
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.job_client import JobClient, JobRef
@@ -27,6 +27,8 @@ from mxnet_operator.client.job_events import event_time, job_events
 from mxnet_operator.client.jobs import kind_of_job, replicas
 from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.client.training import compare_workers, main_training
+from mxnet_operator.local.kubelet.pod_files import written
+from mxnet_operator.readers.pods import in_order
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import status_summary
 from mxnet_operator.readers.volumes import kept_volumes
@@ -48,8 +50,8 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
     """Show a job in full, with its replicas, events and files, and the last log lines of the first failed replica."""
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
-        pods = await JobClient(client).replica_pods(JobRef.of(job))
-        states = in_order([replica_state(pod) for pod in pods])
+        pods = in_order(await JobClient(client).replica_pods(JobRef.of(job)))
+        states = [replica_state(pod) for pod in pods]
         events = await job_events(client, job)
         failed = first_failed(states)
         lines: list[str] = []
@@ -60,7 +62,7 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         if job_state(job) == RUNNING:
             training, _ = await main_training(client, job)
         workers = await compare_workers(client, job, training or TrainingLog())
-        new = await asyncio.to_thread(written, job, pods) if is_local(client.server) else []
+        new = await asyncio.to_thread(written, container_paths(job, pods)) if is_local(client.server) else []
     files = [*map(str, new), *map(str, kept_volumes(job))]
     write_description(job, states, events=events, lines=lines, files=files, workers=workers, training=training)
     return Exit.OK

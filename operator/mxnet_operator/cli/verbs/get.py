@@ -4,8 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -46,11 +45,7 @@ _WIDEST = {"NAME": "a-name-of-some-length", "STATE": "Terminating", "DURATION": 
 """Widest usual cells of columns, as room for the later lines of a watch."""
 
 
-class Output(StrEnum):
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-    NAME = "name"
+Output = Literal["wide", "json", "yaml", "name"]
 
 
 @asks_server
@@ -61,19 +56,15 @@ async def get(
         str | None,
         typer.Argument(metavar="NAME", help="Job name; default: all jobs.", autocompletion=complete_job_name),
     ] = None,
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="List jobs in all namespaces.")
-    ] = False,
-    selector: Annotated[
-        str | None, option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a.")
-    ] = None,
-    output: Annotated[Output | None, typer.Option("--output", "-o", help="Output format; default: a table.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Then print a line per change, until Ctrl-C.")] = False,
+    all_namespaces: bool = option("--all-namespaces", "-A", default=False, help="List jobs in all namespaces."),
+    selector: str | None = option("--selector", "-l", metavar="LABELS", help="Label selector, such as team=a."),
+    output: Output | None = option("--output", "-o", help="Output format; default: a table."),
+    watch: bool = option("--watch", "-w", default=False, help="Then print a line per change, until Ctrl-C."),
 ) -> Exit:
     """List jobs: state, replicas of each type that run or have succeeded of those wanted, restarts and times."""
     if name is not None and (all_namespaces or selector):
         raise UsageError("a job name can't be combined with --all-namespaces or --selector")
-    if watch and output in {Output.JSON, Output.YAML, Output.NAME}:
+    if watch and output not in {None, "wide"}:
         raise UsageError(f"--watch prints a table: it can't be combined with --output {output}")
     chosen = {"labelSelector": selector} if selector else {}
     async with connect(target) as client:
@@ -83,12 +74,12 @@ async def get(
             if name is not None
             else await stored_jobs(client, namespace, chosen)
         )
-        if output not in {None, Output.WIDE}:
+        if output not in {None, "wide"}:
             _write(jobs, output, alone=name is not None)
             return Exit.OK
         readable = [in_v1_words(job) for job in jobs]
-        trainings = await running_trainings(client, readable) if output is Output.WIDE else {}
-        heading, rows = table(readable, trainings, wide=output is Output.WIDE, with_namespace=namespace is None)
+        trainings = await running_trainings(client, readable) if output == "wide" else {}
+        heading, rows = table(readable, trainings, wide=output == "wide", with_namespace=namespace is None)
         widest = [_WIDEST.get(column, "") for column in heading]
         columns = Columns(heading, [*rows, widest] if watch else rows)
         if jobs or watch:
@@ -107,12 +98,12 @@ async def get(
 
 
 def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
-    if output is Output.NAME:
+    if output == "name":
         for job in jobs:
             write_line(f"{type_name(kind_of_job(job))}/{job['metadata']['name']}")
         return
     data = jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": jobs}
-    if output is Output.JSON:
+    if output == "json":
         write_line(json.dumps(data, indent=4, ensure_ascii=False))
     else:
         write_line(dump(data).rstrip("\n"))

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.errors import CommandError, UsageError
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.running.images import EnvironmentOptions, build_image, complete_image, image_store
+
+if TYPE_CHECKING:
+    from mxnet_operator.local.images.store import Image, ImageStore
 
 app = App(
     help="""Manage images of the local cluster: folders of files, and virtual environments built by uv.
@@ -34,13 +37,10 @@ def add(
     *,
     name: NameArgument,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the files of its working directory.")],
-    base: Annotated[
-        str | None,
-        option(
-            metavar="IMAGE",
-            help="Image whose packages it uses, as mxjob/tvm:0.27; default: MXNet, or a locked requirements.txt.",
-        ),
-    ] = None,
+    base: str | None = option(
+        metavar="IMAGE",
+        help="Image whose packages it uses, as mxjob/tvm:0.27; default: MXNet, or a locked requirements.txt.",
+    ),
     environment: EnvironmentOptions,
 ) -> None:
     """Add a folder as an image, or change the folder of an added image.
@@ -75,10 +75,7 @@ def list_images() -> None:
 def show(name: NameArgument) -> None:
     """Print the locked requirements of an image: its Python, its packages, and the hashes of their files."""
     with image_store() as store:
-        image = store.resolve(name)
-        if image is None:
-            raise CommandError(store.how_to_add(name))
-        write_line(asyncio.run(store.lock(image)).text.rstrip("\n"))
+        write_line(asyncio.run(store.lock(_resolved(store, name))).text.rstrip("\n"))
 
 
 @app.command()
@@ -98,12 +95,12 @@ def build(
 ) -> None:
     """Build the environments of images now, instead of when the first pod needs them."""
     with image_store() as store:
-        images = store.list()
-        if name is not None:
-            image = store.resolve(name)
-            if image is None:
-                raise CommandError(store.how_to_add(name))
-            images = [image]
-        for image in images:
+        for image in store.list() if name is None else [_resolved(store, name)]:
             build_image(store, image)
             say(f"image {image.name} is ready: {image}")
+
+
+def _resolved(store: "ImageStore", name: str) -> "Image":
+    if (image := store.resolve(name)) is None:
+        raise CommandError(store.how_to_add(name))
+    return image

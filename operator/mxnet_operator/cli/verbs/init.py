@@ -7,15 +7,13 @@ from typing import Annotated, Final
 
 import typer
 
-from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import Dumper, dump_all
 from mxnet_operator.cli.command import option, with_options
-from mxnet_operator.cli.errors import UsageError
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.dockerfile import write_dockerfile, write_new
 from mxnet_operator.cli.running.images import EnvironmentOptions, complete_image, image_name, image_store
 from mxnet_operator.cli.running.script import Script, job_prefix
-from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
+from mxnet_operator.cli.verbs.job_options import JobOptions
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -77,15 +75,12 @@ def init(
     words: Annotated[
         list[str], typer.Argument(metavar="SCRIPT [-- ARGUMENTS...]", help="Python script and its arguments.")
     ],
-    workers: Annotated[int, typer.Option(min=1, help="Number of Workers.")] = 1,
-    image: Annotated[
-        str | None,
-        option(
-            metavar="IMAGE",
-            help="Name of the image; default: the folder's name with the tag 1.0.",
-            autocompletion=complete_image,
-        ),
-    ] = None,
+    workers: int = option(default=1, min=1, help="Number of Workers.", show_default=True),
+    image: str | None = option(
+        metavar="IMAGE",
+        help="Name of the image; default: the folder's name with the tag 1.0.",
+        autocompletion=complete_image,
+    ),
     environment: EnvironmentOptions,
 ) -> None:
     """Write mxjob.yaml, an Airflow DAG, an Argo Workflow and a Dockerfile for the folder of a script.
@@ -96,13 +91,7 @@ def init(
     script = Script.of(words)
     name = image or f"{image_name(script.folder)}:1.0"
     prefix = job_prefix(script.command)
-    try:
-        job = to_manifest(MXJobDescription(image=name, command=list(script.command), workers=workers))
-    except DescriptionError as error:
-        raise UsageError("\n".join(each.message for each in error.problems)) from error
-    job["metadata"]["generateName"] = f"{prefix}-"
-    if problems := submission_errors(job):
-        raise UsageError("\n".join(each.message for each in problems))
+    job, _ = JobOptions(image=name, command=list(script.command), workers=workers).job()
     with image_store() as store:
         from mxnet_operator.local.images.day import DayImage  # noqa: PLC0415
 

@@ -12,12 +12,21 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import job_and_objects
+from mxnet_operator.api.conversion import without_server_fields
+from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, decoded
+from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.command import option
 from mxnet_operator.cli.errors import UsageError
+from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.running.images import complete_image
-from mxnet_operator.cli.running.script import with_python
-from mxnet_operator.description import DescriptionError, MXJobDescription
+from mxnet_operator.cli.running.script import job_prefix, with_python
+from mxnet_operator.cli.verbs.validate import mistakes
+from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
+
+Object = dict[str, Any]
 
 _LABEL_LENGTH: Final = 63
 _LABEL: Final = re.compile(rf"(?=.{{1,{_LABEL_LENGTH}}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -35,100 +44,67 @@ class JobOptions:
             help="Python script and its arguments, or any command, which every replica runs.",
         ),
     ] = None
-    name: Annotated[
-        str | None,
-        option(metavar="NAME", help="Job name; default: the manifest's, else generated."),
-    ] = None
-    image: Annotated[
-        str | None,
-        option(
-            metavar="IMAGE",
-            help="Image of every replica; default: one of the script's folder, on the local cluster.",
-            autocompletion=complete_image,
-        ),
-    ] = None
-    workers: Annotated[int | None, option(help="Number of Workers; default: 1.")] = None
-    servers: Annotated[
-        int | None, _more(help="Number of parameter Servers; default: as many as Workers, none for a single one.")
-    ] = None
-    gpus_per_worker: Annotated[int | None, option(help="GPUs of each Worker.")] = None
-    gpu_resource: Annotated[
-        str | None, _more(metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
-    ] = None
-    env: Annotated[
-        list[str] | None,
-        option(
-            "--env",
-            "-e",
-            metavar="NAME[=VALUE]",
-            help="Environment variable, without a value that of this shell; repeatable.",
-        ),
-    ] = None
-    env_files: Annotated[
-        list[str] | None,
-        _more("--env-file", metavar="FILE", help="File of environment variables, as docker's; repeatable."),
-    ] = None
-    secrets: Annotated[
-        list[str] | None,
-        _more("--secret", metavar="NAME", help="Secret whose keys become environment variables; repeatable."),
-    ] = None
-    config_maps: Annotated[
-        list[str] | None,
-        _more("--config-map", metavar="NAME", help="ConfigMap whose keys become environment variables; repeatable."),
-    ] = None
-    volumes: Annotated[
-        list[str] | None,
-        option("--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable."),
-    ] = None
-    mounts: Annotated[
-        list[str] | None,
-        option(
-            "--mount",
-            metavar="FOLDER:PATH[:ro]",
-            help="Local cluster only: folder of this machine, and where the script finds it: absolute, relative to the"
-            " script's folder, or ~/...; repeatable.",
-        ),
-    ] = None
-    node_selector: Annotated[
-        list[str] | None, _more(metavar="LABEL=VALUE", help="Label that nodes must have; repeatable.")
-    ] = None
-    image_pull_secrets: Annotated[
-        list[str] | None,
-        _more("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
-    ] = None
-    service_account_name: Annotated[str | None, _more(metavar="NAME", help="ServiceAccount of the pods.")] = None
-    queue_name: Annotated[str | None, _more(metavar="NAME", help="LocalQueue of Kueue for the job.")] = None
-    placement: Annotated[
-        str | None,
-        _more(
-            metavar="Pack|Exclusive",
-            help="Pack: Workers share nodes. Exclusive: no other MXJob runs on the nodes of the job.",
-        ),
-    ] = None
-    backoff_limit: Annotated[int | None, _more(help="Retries before the job fails.")] = None
-    resume: Annotated[
-        bool | None,
-        _more(
-            "--resume",
-            help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as"
-            " MXNet's fit.py does; put it on a --volume or --mount. Other scripts: --checkpoint.",
-        ),
-    ] = None
-    checkpoint: Annotated[
-        str | None, _more(metavar="PATTERN", help="--resume from these files, such as 'models/net-{epoch}.params'.")
-    ] = None
-    resume_args: Annotated[
-        str | None,
-        _more(
-            metavar="ARGUMENTS",
-            help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
-            " {epoch}'.",
-        ),
-    ] = None
-    fail_on_divergence: Annotated[
-        bool | None,
-        _more("--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."),
-    ] = None
+    name: str | None = option(metavar="NAME", help="Job name; default: the manifest's, else generated.")
+    image: str | None = option(
+        metavar="IMAGE",
+        help="Image of every replica; default: one of the script's folder, on the local cluster.",
+        autocompletion=complete_image,
+    )
+    workers: int | None = option(help="Number of Workers; default: 1.")
+    servers: int | None = _more(help="Number of parameter Servers; default: as many as Workers, none for a single one.")
+    gpus_per_worker: int | None = option(help="GPUs of each Worker.")
+    gpu_resource: str | None = _more(metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
+    env: list[str] | None = option(
+        "--env",
+        "-e",
+        metavar="NAME[=VALUE]",
+        help="Environment variable, without a value that of this shell; repeatable.",
+    )
+    env_files: list[str] | None = _more(
+        "--env-file", metavar="FILE", help="File of environment variables, as docker's; repeatable."
+    )
+    secrets: list[str] | None = _more(
+        "--secret", metavar="NAME", help="Secret whose keys become environment variables; repeatable."
+    )
+    config_maps: list[str] | None = _more(
+        "--config-map", metavar="NAME", help="ConfigMap whose keys become environment variables; repeatable."
+    )
+    volumes: list[str] | None = option(
+        "--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable."
+    )
+    mounts: list[str] | None = option(
+        "--mount",
+        metavar="FOLDER:PATH[:ro]",
+        help="Local cluster only: folder of this machine, and where the script finds it: absolute, relative to the"
+        " script's folder, or ~/...; repeatable.",
+    )
+    node_selector: list[str] | None = _more(metavar="LABEL=VALUE", help="Label that nodes must have; repeatable.")
+    image_pull_secrets: list[str] | None = _more(
+        "--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."
+    )
+    service_account_name: str | None = _more(metavar="NAME", help="ServiceAccount of the pods.")
+    queue_name: str | None = _more(metavar="NAME", help="LocalQueue of Kueue for the job.")
+    placement: str | None = _more(
+        metavar="Pack|Exclusive",
+        help="Pack: Workers share nodes. Exclusive: no other MXJob runs on the nodes of the job.",
+    )
+    backoff_limit: int | None = _more(help="Retries before the job fails.")
+    resume: bool | None = _more(
+        "--resume",
+        help="After a failure, load the newest checkpoint of the script's --model-prefix with --load-epoch, as"
+        " MXNet's fit.py does; put it on a --volume or --mount. Other scripts: --checkpoint.",
+    )
+    checkpoint: str | None = _more(
+        metavar="PATTERN", help="--resume from these files, such as 'models/net-{epoch}.params'."
+    )
+    resume_args: str | None = _more(
+        metavar="ARGUMENTS",
+        help="Arguments by which the script loads a --checkpoint, such as '--resume {checkpoint} --start-epoch"
+        " {epoch}'.",
+    )
+    fail_on_divergence: bool | None = _more(
+        "--fail-on-divergence", help="Fail the job when a worker logs a NaN or infinite figure of an epoch."
+    )
 
     def description(self) -> MXJobDescription | None:
         """Build the description of a job from the options; None where none was given.
@@ -164,6 +140,39 @@ class JobOptions:
             return MXJobDescription(**given, run_policy=policy or None)
         except DescriptionError as error:
             raise UsageError("\n".join(each.message for each in error.problems)) from error
+
+    def job(self, file: str | None = None, *, allow_unknown: bool = False) -> tuple[Object, list[Object]]:
+        """Build the job, merged over the manifest in a file if there is one; also return the objects beside it.
+
+        Raises:
+            CommandError: there is no job, or it has a mistake (exit code 2).
+        """
+        given, objects = (None, []) if file is None else _read_job(file, allow_unknown=allow_unknown)
+        description = self.description()
+        if description is None:
+            if given is None:
+                raise UsageError(
+                    "no job given", hint="give a script: mxjob run train.py; or a manifest: mxjob run -f job.yaml"
+                )
+            return given, objects
+        if given is not None and given.get("apiVersion") != names.API_VERSION:
+            raise UsageError(
+                f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
+                f" {given.get('apiVersion')}",
+                hint=f"convert it first: mxjob convert -f {file}",
+            )
+        try:
+            job = to_manifest(description, given)
+        except DescriptionError as error:
+            raise UsageError("\n".join(each.message for each in error.problems)) from error
+        if not job["metadata"].get("name"):
+            job["metadata"].setdefault("generateName", f"{job_prefix(self.command or [])}-")
+        problems = submission_errors(job)
+        if not allow_unknown:
+            problems = [*problems, *unknown_fields(job)]
+        if problems:
+            raise UsageError("\n".join(each.message for each in problems))
+        return job, objects
 
 
 def lacks_model_prefix(command: Sequence[str]) -> bool:
@@ -247,3 +256,15 @@ def _variables(file: str) -> list[tuple[str, str]]:
         for number, line in enumerate(lines, 1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
+
+
+def _read_job(file: str, *, allow_unknown: bool) -> tuple[Object, list[Object]]:
+    documents = read_documents(file)
+    try:
+        position, objects = job_and_objects([each.content for each in documents])
+    except ManifestError as error:
+        raise UsageError(f"{documents[0].source}: {error}") from error
+    job = documents[position]
+    if found := mistakes(job, allow_unknown=allow_unknown):
+        raise UsageError("\n".join(found))
+    return without_server_fields(job.content), objects

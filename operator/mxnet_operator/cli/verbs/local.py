@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
@@ -12,13 +13,16 @@ from rich.text import Text
 
 from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.command import option
+from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files
 from mxnet_operator.cli.errors import CommandError, UsageError, extra_needed
 from mxnet_operator.cli.interrupts import can_ask
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.running.images import image_store
 from mxnet_operator.cli.verbs import images
+from mxnet_operator.local import daemon
+from mxnet_operator.local.claims import lock_holder
+from mxnet_operator.local.home import running_state
 
 NOT_RUNNING = 3
 """Exit code of `status` where no cluster runs, as of `systemctl status`."""
@@ -36,54 +40,49 @@ app = App(
 app.add_typer(images.app, name="image")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    detach: bool = option("--detach", "-d", default=False, help="Run in the background; return when ready.")
+    cpus: float | None = option(min=0.1, help="CPUs that pods may request; default: this machine's.")
+    gpus: int | None = option(
+        min=0,
+        help="NVIDIA GPUs that pods may request, whether the machine has them or not; default: those found, "
+        "limited by CUDA_VISIBLE_DEVICES.",
+    )
+    gpu_share: int = option(
+        default=1,
+        min=1,
+        max=1000,
+        show_default=True,
+        help="Containers that may share a GPU; the node offers each GPU this many times.",
+    )
+    resource: list[str] | None = option(
+        metavar="NAME=COUNT",
+        help="Extended resource that pods may request, such as amd.com/gpu=2 or example.com/fpga=1, whether the "
+        "machine has it or not; repeatable.",
+    )
+    node_label: list[str] | None = option(
+        metavar="KEY=VALUE", help="Label of the node, for pods with a node selector, such as pool=gpus; repeatable."
+    )
+    legacy: bool = option(
+        "--legacy",
+        default=False,
+        help="Serve mxjobs.fioravanzo.org and mxjobs.mxnet.mlkube.io too, as the overlay `legacy` does on a "
+        "cluster; plain `kubectl get mxjobs` then means mxjobs.fioravanzo.org.",
+    )
+    restart_backoff: float = option(
+        default=RESTART_BACKOFF,
+        min=0.0,
+        max=600.0,
+        show_default=True,
+        help="Seconds before the first restart of a job; doubles with each further one.",
+    )
+    announce: int | None = option(hidden=True, help="Pipe to the process that starts the cluster in the background.")
+
+
 @app.command()
-def up(  # noqa: PLR0917 - options
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background; return when ready.")] = False,
-    cpus: Annotated[float | None, option(min=0.1, help="CPUs that pods may request; default: this machine's.")] = None,
-    gpus: Annotated[
-        int | None,
-        option(
-            min=0,
-            help="NVIDIA GPUs that pods may request, whether the machine has them or not; default: those found, "
-            "limited by CUDA_VISIBLE_DEVICES.",
-        ),
-    ] = None,
-    gpu_share: Annotated[
-        int,
-        typer.Option(
-            min=1, max=1000, help="Containers that may share a GPU; the node offers each GPU this many times."
-        ),
-    ] = 1,
-    resource: Annotated[
-        list[str] | None,
-        option(
-            metavar="NAME=COUNT",
-            help="Extended resource that pods may request, such as amd.com/gpu=2 or example.com/fpga=1, whether the "
-            "machine has it or not; repeatable.",
-        ),
-    ] = None,
-    node_label: Annotated[
-        list[str] | None,
-        option(
-            metavar="KEY=VALUE", help="Label of the node, for pods with a node selector, such as pool=gpus; repeatable."
-        ),
-    ] = None,
-    legacy: Annotated[
-        bool,
-        typer.Option(
-            "--legacy",
-            help="Serve mxjobs.fioravanzo.org and mxjobs.mxnet.mlkube.io too, as the overlay `legacy` does on a "
-            "cluster; plain `kubectl get mxjobs` then means mxjobs.fioravanzo.org.",
-        ),
-    ] = False,
-    restart_backoff: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=600.0, help="Seconds before the first restart of a job; doubles with each further one."
-        ),
-    ] = RESTART_BACKOFF,
-    announce: Annotated[int | None, typer.Option(hidden=True)] = None,
-) -> None:
+@with_options
+def up(flags: Flags) -> None:
     """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.
 
     If the cluster is already running, it is left as it is: an error in the foreground, a success with --detach.
@@ -93,13 +92,12 @@ def up(  # noqa: PLR0917 - options
         from mxnet_operator.local.cluster import ClusterOptions  # noqa: PLC0415
         from mxnet_operator.plan import Policy  # noqa: PLC0415
 
-    options = ClusterOptions(
-        cpus, gpus, gpu_share, tuple(map(_resource, resource or ())), tuple(map(_label, node_label or ())), legacy
-    )
-    policy = Policy(first_backoff=timedelta(seconds=restart_backoff))
-    if announce is not None:
-        local_cluster.in_background(options, policy, announce)
-    elif detach:
+    resources, labels = map(_resource, flags.resource or ()), map(_label, flags.node_label or ())
+    options = ClusterOptions(flags.cpus, flags.gpus, flags.gpu_share, tuple(resources), tuple(labels), flags.legacy)
+    policy = Policy(first_backoff=timedelta(seconds=flags.restart_backoff))
+    if flags.announce is not None:
+        local_cluster.in_background(options, policy, flags.announce)
+    elif flags.detach:
         local_cluster.detach(options, policy)
     else:
         local_cluster.in_foreground(options, policy)
@@ -130,8 +128,6 @@ def _label(text: str) -> tuple[str, str]:
 def down() -> None:
     """Stop the cluster, and wait until every process that it started has ended. Its jobs are lost."""
     with usable_files() as files, message_console().status("stopping the local cluster"):
-        from mxnet_operator.local import daemon  # noqa: PLC0415
-
         pid = daemon.stop(files)
     say("the local cluster is not running" if pid is None else f"the local cluster has stopped (pid {pid})")
 
@@ -140,24 +136,23 @@ def down() -> None:
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show whether the cluster is running, its address, capacity, jobs and usage. Exits with 3 if it is not running."""
     with usable_files() as files:
-        from mxnet_operator.cli.daemons import local_status  # noqa: PLC0415
-        from mxnet_operator.local.home import running_state  # noqa: PLC0415
+        from mxnet_operator.cli.daemons import local_state  # noqa: PLC0415
 
         state = running_state(files)
-        idle = {} if state is not None else local_status.not_running(files)
+        idle = {} if state is not None else local_state.not_running(files)
     if state is None:
         if as_json:
             write_line(json.dumps(idle))
         else:
-            for line in local_status.not_running_lines(idle):
+            for line in local_state.not_running_lines(idle):
                 say(line)
         sys.exit(NOT_RUNNING)
-    found = local_status.collect(files, state)
+    found = local_state.collect(files, state)
     if as_json:
         write_line(json.dumps(found))
         return
     console = data_console()
-    for label, value in local_status.rows(found):
+    for label, value in local_state.rows(found):
         console.print(Text(f"{label:<11}", style="bold"), end="")
         console.print(value)
 
@@ -169,14 +164,12 @@ def prune(force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask b
     Folders of PersistentVolumeClaims, added images and uv's cache stay.
     """
     with usable_files() as files, image_store() as store:
-        from mxnet_operator.cli.daemons import local_prune  # noqa: PLC0415
-        from mxnet_operator.local.claims import lock_holder  # noqa: PLC0415
-        from mxnet_operator.local.home import running_state  # noqa: PLC0415
+        from mxnet_operator.cli.daemons import local_state  # noqa: PLC0415
 
         home = files.root.parent
         if running_state(files) is None and (pid := lock_holder(files.lock)) is not None:
             raise CommandError(f"the local cluster is starting or stopping (pid {pid})", hint="try again in a moment")
-        found = local_prune.leftovers(files, store, local_prune.use_of(files))
+        found = local_state.leftovers(files, store, local_state.use_of(files))
         lines = found.lines()
         if not lines:
             say(f"nothing to delete in {home}")
@@ -187,7 +180,7 @@ def prune(force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask b
         if not force and not (can_ask() and typer.confirm("Delete all this?", err=True)):
             raise CommandError("nothing was deleted", hint="to delete without a question: mxjob local prune --force")
         size = found.size()
-        local_prune.delete(files, store, found)
+        local_state.delete(files, store, found)
         say(f"freed {decimal(size)}")
 
 
@@ -195,8 +188,6 @@ def prune(force: Annotated[bool, typer.Option("--force", "-f", help="Don't ask b
 def kubeconfig_path() -> None:
     """Print the path of the cluster's kubeconfig, for: export KUBECONFIG=$(mxjob local kubeconfig)."""
     with usable_files() as files:
-        from mxnet_operator.local.home import running_state  # noqa: PLC0415
-
         state = running_state(files)
     if state is None:
         raise CommandError("the local cluster is not running", hint="start it with: mxjob local up --detach")

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -46,22 +46,18 @@ async def logs(
     target: Target,
     *,
     name: JobNameArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the job ends.")] = False,
-    replica: Annotated[
-        str | None,
-        option(
-            metavar="TYPE-INDEX|all",
-            help="Replica whose log is shown; default: worker-0, or tuner-0.",
-            autocompletion=_complete_replica,
-        ),
-    ] = None,
-    tail: Annotated[int | None, option(min=0, metavar="N", help="Show only the last N lines.")] = None,
-    raw: Annotated[
-        bool,
-        typer.Option(
-            "--raw", help="Pass the log's control characters to the terminal: colours, but anything else too."
-        ),
-    ] = False,
+    follow: bool = option("--follow", "-f", default=False, help="Follow the log until the job ends."),
+    replica: str | None = option(
+        metavar="TYPE-INDEX|all",
+        help="Replica whose log is shown; default: worker-0, or tuner-0.",
+        autocompletion=_complete_replica,
+    ),
+    tail: int | None = option(min=0, metavar="N", help="Show only the last N lines."),
+    raw: bool = option(
+        "--raw",
+        default=False,
+        help="Pass the log's control characters to the terminal: colours, but anything else too.",
+    ),
 ) -> Exit:
     """Show the log of a replica of a job, or with --replica all of every replica, each line with its replica.
 

@@ -4,20 +4,12 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from mxnet_operator.api import names
-from mxnet_operator.api.bundled_objects import job_and_objects
 from mxnet_operator.api.conditions import terminal_message
-from mxnet_operator.api.conversion import without_server_fields
-from mxnet_operator.api.job_formats import submission_errors
-from mxnet_operator.api.manifest_text import ManifestError, dump_all
-from mxnet_operator.api.validation import unknown_fields
+from mxnet_operator.api.manifest_text import dump_all
 from mxnet_operator.cli.command import option, with_options
 from mxnet_operator.cli.errors import CommandError, Exit, UsageError, extra_needed, leave, show_error, unwritten_output
-from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.output.terminal import go_on_unread, say, write_line
 from mxnet_operator.cli.running.cluster_files import with_output_folders
 from mxnet_operator.cli.running.create_job import check_adoptable
@@ -26,12 +18,11 @@ from mxnet_operator.cli.running.images import EnvironmentOptions, add_folder
 from mxnet_operator.cli.running.local_files import check_output
 from mxnet_operator.cli.running.run_job import Options, run_job
 from mxnet_operator.cli.running.run_outputs import Record, ReportError, check_report
-from mxnet_operator.cli.running.script import Script, job_prefix, needs_image
+from mxnet_operator.cli.running.script import Script, needs_image
 from mxnet_operator.cli.server.connection import Target, credentials_of, uses_local
 from mxnet_operator.cli.verbs.job_options import JobOptions, lacks_model_prefix
-from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
+from mxnet_operator.cli.verbs.validate import AllowUnknownOption
 from mxnet_operator.client.jobs import in_v1_words, replicas
-from mxnet_operator.description import DescriptionError, to_manifest
 from mxnet_operator.kube.resources import is_path_segment
 
 EXAMPLES = """
@@ -66,18 +57,13 @@ EXAMPLES = """
 @with_options
 def run(
     *,
-    file: Annotated[
-        str | None, option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin.")
-    ] = None,
+    file: str | None = option("--filename", "-f", metavar="FILE", help="Manifest of the job; - reads stdin."),
     described: JobOptions,
-    pip: Annotated[
-        list[str] | None,
-        option(
-            metavar="PACKAGE", help="Package to add to the image of the script's folder, such as pandas; repeatable."
-        ),
-    ] = None,
+    pip: list[str] | None = option(
+        metavar="PACKAGE", help="Package to add to the image of the script's folder, such as pandas; repeatable."
+    ),
     environment: EnvironmentOptions,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the manifest on stdout; create no job.")] = False,
+    dry_run: bool = option("--dry-run", default=False, help="Print the manifest on stdout; create no job."),
     target: Target,
     options: Options,
     allow_unknown_fields: AllowUnknownOption = False,
@@ -130,8 +116,9 @@ def run(
             hint="copy the files into a PersistentVolumeClaim there, and mount it: --volume CLAIM:/PATH",
         )
     if dry_run:
-        described = _with_folder(described, file, target, pip or [], environment, build=False)
-        job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
+        script = _script_of(described, file)
+        described = _with_folder(described, script, target, pip or [], environment, build=False)
+        job, objects = described.job(file, allow_unknown=allow_unknown_fields)
         write_line(dump_all([*objects, with_output_folders(job) if output_in_claim else job]).rstrip("\n"))
         return
     if options.output is not None:
@@ -140,10 +127,9 @@ def run(
     record = Record(folder=options.output_dir, message_file=options.message_file)
     record.write(Exit.USAGE)  # the files exist however the run ends
     with _recorded(record, Exit.FAILED if options.adopt is None else Exit.TRY_AGAIN):
-        is_script = file is None and described.image is None and described.command
-        script = Script.of(described.command or ()) if is_script else None
-        described = _with_folder(described, file, target, pip or [], environment, build=True)
-        job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
+        script = _script_of(described, file)
+        described = _with_folder(described, script, target, pip or [], environment, build=True)
+        job, objects = described.job(file, allow_unknown=allow_unknown_fields)
         if output_in_claim:
             job = with_output_folders(job)
         record.name = job["metadata"].get("name") or ""
@@ -162,9 +148,14 @@ def run(
     leave(code)
 
 
+def _script_of(described: JobOptions, file: str | None) -> Script | None:
+    """Return the script that needs an image of its folder."""
+    return Script.of(described.command) if described.command and file is None and described.image is None else None
+
+
 def _with_folder(
     described: JobOptions,
-    file: str | None,
+    script: Script | None,
     target: Target,
     packages: list[str],
     environment: EnvironmentOptions,
@@ -172,9 +163,8 @@ def _with_folder(
     build: bool,
 ) -> JobOptions:
     """Give a script without an image one of its folder; `build` it, unless nothing is to run."""
-    if file is not None or described.image is not None or not described.command:
+    if script is None:
         return described
-    script = Script.of(described.command)
     dataclasses.replace(described, image="checked").description()  # before anything is built
     is_local, gpus = uses_local(target), bool(described.gpus_per_worker)
     if target.context is not None or not is_local:
@@ -235,47 +225,3 @@ def _check(job: dict[str, Any], options: Options) -> None:
         raise UsageError(f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}")
     if options.report is not None:
         check_report(options.report)
-
-
-def _job(
-    file: str | None, described: JobOptions, *, allow_unknown: bool
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Read the manifest and merge the options that describe the job over it; also return the objects beside the job."""
-    given, objects = (None, []) if file is None else _read_job(file, allow_unknown=allow_unknown)
-    description = described.description()
-    if description is None:
-        if given is None:
-            raise UsageError(
-                "no job given", hint="give a script: mxjob run train.py; or a manifest: mxjob run -f job.yaml"
-            )
-        return given, objects
-    if given is not None and given.get("apiVersion") != names.API_VERSION:
-        raise UsageError(
-            f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
-            f" {given.get('apiVersion')}",
-            hint=f"convert it first: mxjob convert -f {file}",
-        )
-    try:
-        job = to_manifest(description, given)
-    except DescriptionError as error:
-        raise UsageError("\n".join(each.message for each in error.problems)) from error
-    if not job["metadata"].get("name"):
-        job["metadata"].setdefault("generateName", f"{job_prefix(described.command or [])}-")
-    problems = submission_errors(job)
-    if not allow_unknown:
-        problems = [*problems, *unknown_fields(job)]
-    if problems:
-        raise UsageError("\n".join(each.message for each in problems))
-    return job, objects
-
-
-def _read_job(file: str, *, allow_unknown: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    documents = read_documents(file)
-    try:
-        position, objects = job_and_objects([each.content for each in documents])
-    except ManifestError as error:
-        raise UsageError(f"{documents[0].source}: {error}") from error
-    job = documents[position]
-    if found := mistakes(job, allow_unknown=allow_unknown):
-        raise UsageError("\n".join(found))
-    return without_server_fields(job.content), objects

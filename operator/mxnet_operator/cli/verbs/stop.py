@@ -1,16 +1,13 @@
 """`mxjob stop`: stop jobs and keep what they have."""
 
-import asyncio
-
-from rich.status import Status
 from rich.text import Text
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.cli.command import asks_server
-from mxnet_operator.cli.errors import CommandError, Exit, show_error
+from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import message_console, say
-from mxnet_operator.cli.server.connection import Client, JobNamesArgument, Target, connect
-from mxnet_operator.cli.server.job_kinds import get_job
+from mxnet_operator.cli.server.connection import JobNamesArgument, Target, connect
+from mxnet_operator.cli.server.job_kinds import Job, for_each
 from mxnet_operator.client.job_actions import request_stop, until_stopped
 
 EXAMPLES = """
@@ -31,27 +28,17 @@ async def stop(target: Target, *, jobs: JobNamesArgument) -> Exit:
     A stopped job is Failed. Its status, logs and files stay until `mxjob delete`; `mxjob rerun` runs it again.
     Only cleanPodPolicy All or Running in its manifest deletes its pods, with their logs.
     """
-    code = Exit.OK
     async with connect(target) as client:
-        namespace = target.namespace or client.namespace
         with message_console().status("stopping") as shown:
-            found = await asyncio.gather(*(_stopped(client, namespace, name, shown) for name in dict.fromkeys(jobs)))
-    for error in filter(None, found):
-        show_error(error)
-        code = error.code
-    return code
 
+            async def stopped(name: str, job: Job) -> None:
+                if (state := job_state(job)) in TERMINAL:
+                    say(f"job {name} has already ended: {state}")
+                    return
+                await request_stop(client, job)
+                state = await until_stopped(
+                    client, job, lambda pods: shown.update(Text(f"waiting until {pods} has ended"))
+                )
+                say(f"job {name} has ended: {state}" if state else f"job {name} is gone")
 
-async def _stopped(client: Client, namespace: str, name: str, shown: Status) -> CommandError | None:
-    """Stop a job and say so; returns the error for a job that doesn't exist."""
-    try:
-        job = await get_job(client, namespace, name)
-    except CommandError as error:
-        return error
-    if (state := job_state(job)) in TERMINAL:
-        say(f"job {name} has already ended: {state}")
-        return None
-    await request_stop(client, job)
-    state = await until_stopped(client, job, lambda pods: shown.update(Text(f"waiting until {pods} has ended")))
-    say(f"job {name} has ended: {state}" if state else f"job {name} is gone")
-    return None
+            return await for_each(client, target.namespace or client.namespace, jobs, stopped)

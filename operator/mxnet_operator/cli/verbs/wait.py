@@ -2,15 +2,12 @@
 
 import asyncio
 import contextlib
-from enum import StrEnum
-from typing import Annotated, Any
-
-import typer
+from typing import Any, Literal
 
 from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
 from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.output.progress import Progress, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown
@@ -18,6 +15,7 @@ from mxnet_operator.cli.server.connection import Client, JobNameArgument, Target
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.jobs import DeletedError, job_versions
 from mxnet_operator.client.outage import Outage
+from mxnet_operator.readers.durations import short
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -31,10 +29,7 @@ rejects it · 124 --timeout passed · 130 Ctrl-C
 """
 
 
-class Awaited(StrEnum):
-    SUCCEEDED = "Succeeded"
-    RUNNING = "Running"
-    FINISHED = "finished"
+Awaited = Literal["Succeeded", "Running", "finished"]
 
 
 @asks_server
@@ -42,18 +37,17 @@ async def wait(
     target: Target,
     *,
     name: JobNameArgument,
-    awaited: Annotated[
-        Awaited,
-        typer.Option(
-            "--for",
-            metavar="Succeeded|Running|finished",
-            help="State to wait for; Running: has started; finished: Succeeded or Failed.",
-            case_sensitive=False,
-        ),
-    ] = Awaited.SUCCEEDED,
-    timeout: Annotated[  # noqa: ASYNC109 - the command's option
-        float | None, option(parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.")
-    ] = None,
+    awaited: Awaited = option(
+        "--for",
+        default="Succeeded",
+        metavar="Succeeded|Running|finished",
+        help="State to wait for; Running: has started; finished: Succeeded or Failed.",
+        case_sensitive=False,
+        show_default=True,
+    ),
+    timeout: float | None = option(  # noqa: ASYNC109 - the command's option
+        parser=duration, metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h."
+    ),
 ) -> Exit:
     """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
     try:
@@ -68,7 +62,7 @@ async def wait(
                     say(gone_text(job, outage, f"job {name} was deleted before it was {awaited}"))
                     return Exit.FAILED
     except TimeoutError:
-        say(f"job {name}: not {awaited} after {elapsed_text(timeout or 0)}")
+        say(f"job {name}: not {awaited} after {short(timeout or 0)}")
         return Exit.TIMEOUT
     state = job_state(job)
     if message := terminal_message(job):
@@ -93,8 +87,8 @@ async def _until(
 
 def outcome(state: str, awaited: Awaited) -> Exit | None:
     """Return the exit code for a job state, None while undecided; a job that has Succeeded counts as Running before."""
-    if state == SUCCEEDED or (state == RUNNING and awaited is Awaited.RUNNING):
+    if state == SUCCEEDED or (state == RUNNING and awaited == RUNNING):
         return Exit.OK
     if state in TERMINAL:
-        return Exit.OK if awaited is Awaited.FINISHED else Exit.FAILED
+        return Exit.OK if awaited == "finished" else Exit.FAILED
     return None
