@@ -44,7 +44,6 @@ class Reader:
     """Decoder of the jobs of one kind."""
 
     def __init__(self, kind: Kind) -> None:
-        """Create a decoder."""
         self._kind = kind
 
     def read(self, raw: bytes, memory: JobMemory) -> JobRead:

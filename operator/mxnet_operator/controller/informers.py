@@ -41,7 +41,6 @@ class WatchedJobs:
         )
 
     def states(self) -> Iterator[tuple[str, str]]:
-        """Return namespace and state of each cached job."""
         return ((job.key.partition("/")[0], job.state) for job in self._jobs())
 
     def trainings(self) -> Iterator[tuple[str, TrainingStatus]]:
@@ -73,7 +72,6 @@ class WatchedChildren:
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
-        """Reflectors of all kinds that are watched."""
         return (*self.needed, *self._optional.values())
 
     def reflector(self, kind: ChildKind) -> Reflector[Any] | None:

@@ -20,15 +20,11 @@ from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import InvalidAnswerError
 from mxnet_operator.kube.resources import NODES, PODS, Resource
 from mxnet_operator.plan import NodeView, Observed, PodView, Reads
+from mxnet_operator.readers.pods import Condition
 
 
 class _Taint(Shape, frozen=True):
     key: str = ""
-
-
-class _Condition(Shape, frozen=True):
-    type: str = ""
-    status: str = ""
 
 
 class _Spec(Shape, frozen=True):
@@ -36,7 +32,7 @@ class _Spec(Shape, frozen=True):
 
 
 class _Status(Shape, frozen=True):
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
 
 
 class _Node(Shape, frozen=True):
@@ -90,11 +86,7 @@ async def node_views(client: Client, names: Iterable[str]) -> tuple[NodeView, ..
 
 
 async def _labelled_pods(client: Client, job: ObjectMeta) -> tuple[PodView, ...]:
-    """Return the pods of a job that have the labels by which this controller watches.
-
-    Raises:
-        KubeError: the server doesn't answer, or sends what can't be decoded.
-    """
+    """Return the pods of a job that have the labels by which this controller watches, with errors as `owned_pods`."""
     selector = f"{names.LABEL_OPERATOR_NAME}={names.OPERATOR_NAME},{names.LABEL_JOB_NAME}={job.name}"
     return await _listed(client, job, {"labelSelector": selector})
 
@@ -109,7 +101,6 @@ async def _listed(client: Client, job: ObjectMeta, query: dict[str, str]) -> tup
 
 
 async def _is_newest(client: Client, resource: Resource, job: ObjectMeta) -> bool:
-    """Return whether the server has this version of the job."""
     stored = await client.find(resource.path(job.namespace, job.name), shape=Stored)
     return stored is not None and bool(stored["metadata"]["resourceVersion"] == job.resource_version)
 

@@ -42,7 +42,6 @@ def goes_with_workflow(job: MXJob) -> bool:
 
 
 def deleted(job: MXJob, why: str) -> Effects:
-    """Return the effects that delete a job whose workflow is over, for this reason."""
     message = f"The workflow {why}: the job is deleted, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} says."
     return Effects(
         actions=(DeleteJob(job.metadata.name, job.metadata.uid),),

@@ -6,6 +6,7 @@ Each back end is one file beside this one, and a row in `SCHEDULERS`.
 import contextlib
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -117,14 +118,11 @@ def child_kinds(backend: GangBackend) -> tuple[ChildKind, ...]:
 
 
 def _workload_kind(backend: GangBackend, index: int) -> ChildKind:
-    def build(job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
-        return _objects(backend, job)[index]
-
     return ChildKind(
         resource=backend.resources[index],
         project=lambda raw: project_metadata(raw, GangWorkloadView),
         create=CreateGangWorkload,
-        build=build,
+        build=partial(_build, backend, index),
         end=(DeleteGangWorkload,),
         rule=WORKLOADS,
     )
@@ -139,9 +137,6 @@ def _group_kind(backend: GangBackend) -> ChildKind:
         ready, says = backend.ready_for_pods(group), backend.describe(group)[:_MESSAGE]
         view = msgspec.structs.replace(child.view, ready=ready, says=says, touched_at=_touched_at(group))
         return Child(child.job, view)
-
-    def build(job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
-        return _objects(backend, job)[-1]
 
     def decorate(job: MXJob, pod: dict[str, Any]) -> dict[str, Any]:
         gang = gang_of(job)
@@ -158,7 +153,7 @@ def _group_kind(backend: GangBackend) -> ChildKind:
         resource=backend.resources[-1],
         project=project,
         create=CreatePodGroup,
-        build=build,
+        build=partial(_build, backend, -1),
         end=(DeletePodGroup, DeletePodGroupInForeground, ReleasePodGroup, TouchPodGroup),
         patch=_patch,
         rule=backend.rule,
@@ -182,8 +177,8 @@ def _touched_at(group: dict[str, Any]) -> datetime | None:
     return None
 
 
-def _objects(backend: GangBackend, job: MXJob) -> tuple[dict[str, Any], ...]:
+def _build(backend: GangBackend, index: int, job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
     gang = gang_of(job)
     if gang is None:
         raise ValueError(f"job {job.metadata.name} has no gang")
-    return backend.objects(job, gang)
+    return backend.objects(job, gang)[index]

@@ -149,7 +149,6 @@ def wanted_unique_groups(job: MXJob) -> tuple[CreatePodGroup, ...]:
 
 
 def wanted_workloads(job: MXJob) -> tuple[CreateGangWorkload, ...]:
-    """Return the Workload of a job with defaults."""
     return tuple(CreateGangWorkload(each.name, fingerprint=each.fingerprint) for each in wanted_groups(job))
 
 
@@ -169,7 +168,6 @@ WORKLOADS: Final = ChildRule(GangWorkloadView, wanted_workloads, DeleteGangWorkl
 
 
 def has_gangs(rules: Rules) -> bool:
-    """Whether a gang scheduler is served."""
     return any(rule.view is PodGroupView for rule in rules)
 
 

@@ -15,5 +15,4 @@ class Kueue(Integration):
     rights = RIGHTS
 
     def reader(self, context: ReaderContext) -> JobReader:
-        """Return a reader of the queues of jobs."""
         return QueueReader(context)
