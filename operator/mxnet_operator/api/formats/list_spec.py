@@ -126,9 +126,9 @@ def list_format(
         definition,
         api_version,
         list_to_v1(defaults),
-        list_conflicts(defaults),
-        list_words(type_field),
         read_list_status,
+        list_words(type_field),
+        list_conflicts(defaults),
         has_runtime_id=True,
         has_phases=True,
     )
