@@ -128,14 +128,14 @@ def _fields(of: type[msgspec.Struct]) -> dict[str, Schema]:
 
 def _schema_of(of: type[msgspec.Struct]) -> Schema:
     (reference,), definitions = msgspec.json.schema_components([of], ref_template="{name}")
-    for name in definitions.keys() & _field_docs().keys():
-        for field, text in _field_docs()[name].items():
+    for name in definitions.keys() & field_docs().keys():
+        for field, text in field_docs()[name].items():
             definitions[name]["properties"][field]["description"] = text
     return _structural(reference, definitions)
 
 
 @cache
-def _field_docs() -> dict[str, dict[str, str]]:
+def field_docs() -> dict[str, dict[str, str]]:
     """Return the docstrings of fields, by type and by name in the API: what `kubectl explain` says of them."""
     found: dict[str, dict[str, str]] = {}
     for module in (types, older_types):
