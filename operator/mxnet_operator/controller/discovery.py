@@ -52,7 +52,7 @@ class Discovery:
         """Return what is known now, where these children are watched."""
         if self._is_absent:
             return KindsState("Absent")
-        reflectors = [children.reflector(kind) for kind in self._choice]
+        reflectors = [children.optional.get(kind) for kind in self._choice]
         if not reflectors or None in reflectors:
             return KindsState("Unknown", str(self._error or ""))
         waits = next((each for each in reflectors if each is not None and not each.synced.is_set()), None)

@@ -99,16 +99,10 @@ def condition_message(group: dict[str, Any], types: Collection[str], status: str
     return next((str(c.get("message") or "") for c in found), "")
 
 
-def with_priority_class(spec: dict[str, Any], gang: Gang) -> dict[str, Any]:
-    """Return a pod's spec with the gang's priority class, where it has none of its own."""
-    if not gang.priority_class or spec.get("priorityClassName"):
-        return spec
-    return {**spec, "priorityClassName": gang.priority_class}
-
-
-def with_scheduler(spec: dict[str, Any], scheduler: str) -> dict[str, Any]:
-    """Return a pod's spec with this scheduler's name, where it has none of its own."""
-    return spec if not scheduler or spec.get("schedulerName") else {**spec, "schedulerName": scheduler}
+def with_scheduling(spec: dict[str, Any], gang: Gang, scheduler: str = "") -> dict[str, Any]:
+    """Return a pod's spec with the gang's priority class and this scheduler's name, where it has none of its own."""
+    given = {"priorityClassName": gang.priority_class, "schedulerName": scheduler}
+    return {**spec, **{field: name for field, name in given.items() if name and not spec.get(field)}}
 
 
 def child_kinds(backend: GangBackend) -> tuple[ChildKind, ...]:
