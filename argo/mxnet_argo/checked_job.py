@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from mxnet_argo.inputs import parameters
-from mxnet_argo.job import MXJobSpec, check_prefix, example_name, job_manifest, job_name
+from mxnet_argo.job import DIGEST, MXJobSpec, check_prefix, job_manifest, job_name
 from mxnet_argo.manifest_input import AS_JSON, NEEDS_V1, PARTS, whole_job
 from mxnet_argo.refusals import seconds
 from mxnet_argo.rendering import blamed, leaves, render, sampled
@@ -235,7 +235,7 @@ class CheckedJob:
             filled = sampled(given, texts, arguments)
             metadata = dict(filled.get("metadata") or {})
             labels = metadata.pop("labels", None)
-            sample = job_manifest({**filled, "metadata": metadata}, example_name(self.prefix))
+            sample = job_manifest({**filled, "metadata": metadata}, f"{self.prefix}-{'0' * DIGEST}")
         except ValueError as error:
             raise ValueError(f"{self.template}: {error}") from error
         del sample["metadata"]["ownerReferences"]
