@@ -9,6 +9,7 @@ from scripted_api import answer, make_object, make_status, scripted_api
 from waiting import MOMENT
 
 from mxnet_operator.client.job_client import JobRef
+from mxnet_operator.client.outage import Outage
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.hooks.api_errors import is_transient
