@@ -34,7 +34,6 @@ class Argo(Integration):
 
     name = "argo"
     policy = ArgoPolicy()
-    rights = "operator/manifests/components/argo/rbac.yaml"
 
     def reader(self, context: ReaderContext) -> JobReader:
         return WorkflowReader(context)

@@ -16,7 +16,7 @@ from mxnet_operator.kube.client import ApiError
 from mxnet_operator.kube.resources import PRIORITY_CLASSES, Resource
 from mxnet_operator.plan import Observed
 
-RIGHTS: Final = "operator/manifests/components/kueue/rbac.yaml"
+_RIGHTS: Final = "operator/manifests/components/kueue/rbac.yaml"
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -111,7 +111,7 @@ def _problem(error: ApiError) -> str:
         ApiError: the server may answer otherwise a little later.
     """
     if error.code == 403:
-        return f"{error.message}. docs/kueue.md says what the controller has to be allowed: kubectl apply -f {RIGHTS}"
+        return f"{error.message}. docs/kueue.md says what the controller has to be allowed: kubectl apply -f {_RIGHTS}"
     if error.code == 404:
         return error.message
     raise error

@@ -151,7 +151,6 @@ class WorkerLogs(Integration):
 
     name = "worker-logs"
     policy = WorkerLogsPolicy()
-    rights = "operator/manifests/components/worker-logs/rbac.yaml"
 
     def __init__(self, look_every: float = LOOK_EVERY) -> None:
         """Create an integration that looks at each running job every so many seconds."""
