@@ -49,8 +49,6 @@ class Format(msgspec.Struct, frozen=True):
     """Name in `status.form`."""
     definition: Definition
     """Definition of its kind, which several formats may share."""
-    title: str
-    """Name for people."""
     spec_to_v1: Callable[[Spec, Note], Spec]
     """Function that returns the v1 spec with this format's defaults written out."""
     read: Callable[[Status], Status]

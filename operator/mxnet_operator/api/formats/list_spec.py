@@ -112,13 +112,12 @@ def _replica(entry: dict[str, Any], defaults: ListDefaults, spec: Spec, path: Pa
 
 
 def list_format(
-    name: str, definition: Definition, api_version: str, defaults: ListDefaults, *, type_field: str = "mx_replica_type"
+    name: str, definition: Definition, defaults: ListDefaults, *, type_field: str = "mx_replica_type"
 ) -> Format:
     """Return a list format with these defaults; `type_field` names a replica's type in its status."""
     return Format(
         name,
         definition,
-        api_version,
         partial(_to_v1, defaults),
         read_list_status,
         partial(list_words, type_field),

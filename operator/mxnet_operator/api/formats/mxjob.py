@@ -39,10 +39,9 @@ DEFINITION: Final = Definition(
 )
 
 
-V1: Final = Format("v1", DEFINITION, "kubeflow.org/v1", lambda spec, _: spec, counts_as_map)
+V1: Final = Format("v1", DEFINITION, lambda spec, _: spec, counts_as_map)
 """Format of training-operator 1.8.1, today's, with the policies under `spec.runPolicy`."""
-_FLAT_TITLE: Final = "kubeflow.org/v1 as mxnet-operator had it"
-FLAT_V1: Final = Format("flat-v1", DEFINITION, _FLAT_TITLE, flat_to_v1, counts_as_map, conflicts=label_conflicts)
+FLAT_V1: Final = Format("flat-v1", DEFINITION, flat_to_v1, counts_as_map, conflicts=label_conflicts)
 """Format of mxnet-operator: the fields of training-operator's runPolicy are directly in `spec`."""
 
 
@@ -56,11 +55,9 @@ def _read(status: Status) -> Status:
     return {"replicaStatuses": status.get("mxReplicaStatuses") or {}, **counts_as_map(status)}
 
 
-V1BETA1: Final = Format(
-    "v1beta1", DEFINITION, "kubeflow.org/v1beta1", flat_to_v1, _read, _words, label_conflicts, has_runtime_id=True
-)
+V1BETA1: Final = Format("v1beta1", DEFINITION, flat_to_v1, _read, _words, label_conflicts, has_runtime_id=True)
 """Format of kubeflow/mxnet-operator: flat policies, `label`, and `status.mxReplicaStatuses`."""
 
 _DEFAULTS: Final = ListDefaults(entry_type=WORKER, port_field="PsRootPort", port=9091, clean_pod_policy="All")
-V1ALPHA1: Final[Format] = list_format("v1alpha1", DEFINITION, "kubeflow.org/v1alpha1", _DEFAULTS)
+V1ALPHA1: Final[Format] = list_format("v1alpha1", DEFINITION, _DEFAULTS)
 """Format of jzp1025/mx-operator and of the first kubeflow/mxnet-operator: a list of replicas."""

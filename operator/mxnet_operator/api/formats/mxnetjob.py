@@ -76,4 +76,4 @@ def _replica(replica: dict[str, Any], written: str, path: Path, note: Note) -> d
     return {**replica, "template": {**template, "metadata": {**metadata, "labels": labels}}}
 
 
-MXNETJOB: Final = Format("mxnetjob", _DEFINITION, f"{KIND.api_version} {KIND.kind}", _to_v1, counts_as_map)
+MXNETJOB: Final = Format("mxnetjob", _DEFINITION, _to_v1, counts_as_map)

@@ -42,8 +42,6 @@ _MESSAGE: Final = 1024
 class GangBackend(msgspec.Struct, frozen=True, kw_only=True):
     """Gang scheduler by which the pods of a job are placed at once or not at all."""
 
-    name: str
-    """Value of `--gang-scheduling`; several that differ in the API version only share one."""
     resources: tuple[Resource, ...]
     """The kinds of its objects in the order of their creation, the pod group last; served where all of them are."""
     objects: Callable[[MXJob, Gang], tuple[dict[str, Any], ...]]

@@ -48,7 +48,6 @@ def _decorate(scheduler: str, job: MXJob, gang: Gang, pod: dict[str, Any]) -> di
 def backend(scheduler: str = "") -> GangBackend:
     """Make the back end; pods whose template names no scheduler get this one, or with none the cluster's default."""
     return GangBackend(
-        name=NAME,
         resources=(POD_GROUP,),
         objects=_objects,
         decorate=partial(_decorate, scheduler),

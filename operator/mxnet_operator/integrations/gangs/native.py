@@ -102,7 +102,6 @@ def _dropped_of_pod(pod: StoredChild) -> str:
 
 def _backend(version: str) -> GangBackend:
     return GangBackend(
-        name=NAME,
         resources=(Resource(GROUP, version, "workloads"), Resource(GROUP, version, "podgroups")),
         objects=partial(_objects, version),
         decorate=_decorate,

@@ -44,7 +44,6 @@ def _describe(group: dict[str, Any]) -> str:
 def backend(scheduler: str = "") -> GangBackend:
     """Make the back end; pods whose template names no scheduler get this one, `volcano` by default."""
     return GangBackend(
-        name=NAME,
         resources=(POD_GROUP,),
         objects=_objects,
         decorate=partial(_decorate, scheduler or SCHEDULER),
