@@ -61,6 +61,3 @@ def call_back(operator: "MXNetJobOperator", name: str, context: "Context", **wha
             getattr(callback, name)(**what, operator=operator, context=context)
         except Exception:
             operator.log.exception("%s.%s failed; the task goes on", callback.__name__, name)
-
-
-__all__ = ["MXNetJobCallback"]

@@ -16,14 +16,16 @@ from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.client.outage import Outage
 from mxnet_operator.client.pod_log import PodFollower, PodLog
+from mxnet_operator.client.training import compare_workers
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.readers.log_lines import LogCursor
 from mxnet_operator.readers.long_result import is_part
 from mxnet_operator.readers.pods import has_log, label_of
+from mxnet_operator.readers.training_log import TrainingLog
+from mxnet_operator.readers.worker_logs import stall_in
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.log_budget import LogBudget, notice
-from mxnet_provider.stalled_gang import StalledGang
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -41,6 +43,10 @@ _ALLOWANCE: Final = {False: (1000, 20.0), True: (10_000, 200.0)}
 _MOST_FOLLOWED: Final = 50
 """Logs that the triggers of a process follow: half of its connections to an API server."""
 _SETTLE_SECONDS: Final = 10.0
+_STALL_SECONDS: Final = 10.0
+"""By then the other workers have written where they stand."""
+_QUIET_SECONDS: Final = 320.0
+"""Seconds without a line after which another worker may have written so: this one may have left early."""
 _SHOWN_LINE: Final = 50
 """What showing a line costs, where reading one costs 1: Airflow's own logging takes milliseconds."""
 _NOT_FOUND: Final = 404
@@ -50,6 +56,27 @@ _TURN: Final = 1000
 
 _followed: Final[set[asyncio.Task[None]]] = set()
 """Followings that are under way in this process."""
+
+
+@dataclass
+class StalledGang:
+    """Warns once where each worker stands still, after the log of one has said so, or has been quiet."""
+
+    client: "AsyncJobClient"
+    log: "Logger"
+    clock: Callable[[], float]
+    look_at: float | None = None
+
+    def read(self, line: str) -> None:
+        self.look_at = self.clock() + (_STALL_SECONDS if stall_in(line) else _QUIET_SECONDS)
+
+    async def poll(self, job: dict[str, Any]) -> None:
+        if self.look_at is None or self.clock() < self.look_at:
+            return
+        self.look_at = None
+        await compare_workers(self.client.api, job, training := TrainingLog())
+        if training.stall:
+            self.log.warning("%s %s", JobRef.of(job).title, training.stall)
 
 
 @dataclass

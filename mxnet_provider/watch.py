@@ -126,9 +126,8 @@ class JobWatch:
 
     def _unreachable(self, e: Exception) -> Completion:
         if not is_transient(e):
-            return Completion("refused", message(e), "Unreachable")
-        away = f"The API server has been away for {self._retries.outage.away:.0f} s: {message(e)}"
-        return Completion("error", away, "Unreachable")
+            return Completion("refused", message(e))
+        return Completion("error", f"The API server has been away for {self._retries.outage.away:.0f} s: {message(e)}")
 
     async def _renew(self, job: Mapping[str, Any]) -> None:
         """Hold the job as it was just read, and renew its lease where it is time to."""
@@ -166,7 +165,6 @@ class JobWatch:
             result_of=self.wait.result_of,
             logs_shown=sorted(self.logs.complete),
             log_cursors=self.logs.positions(),
-            outage_s=round(self._retries.outage.longest, 1),
             metrics=self.metrics.history(),
         )
 

@@ -12,6 +12,7 @@ from msgspec import inspect
 
 from mxnet_operator.api.crd import version_schema
 from mxnet_operator.api.kinds import MXJOB
+from mxnet_operator.api.schemas import field_docs
 from mxnet_operator.api.types import MXJobSpec, MXJobStatus
 
 TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "mxjob-reference.md"
@@ -61,7 +62,7 @@ def _sections(path: str, schema: Schema, of: inspect.Type) -> Iterator[str]:
 def _generated(of: type[msgspec.Struct]) -> dict[str, Schema]:
     """The fields of a type of whose object the CRD's schema says nothing."""
     found: dict[str, Schema] = msgspec.json.schema(of)["$defs"][of.__name__]["properties"]
-    return found
+    return {name: {**field, "description": field_docs()[of.__name__][name]} for name, field in found.items()}
 
 
 def _row(field: inspect.Field, schema: Schema, path: str) -> str:

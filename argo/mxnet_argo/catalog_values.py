@@ -5,17 +5,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mxnet_argo.values import INTEGER, LIST, MAPPING, Rule, Value, reference, value_of
 
-
-def listed(parameter: str) -> Value:
-    return value_of(parameter, LIST)
-
-
-def mapped(parameter: str) -> Value:
-    return value_of(parameter, MAPPING)
+listed = partial(value_of, kind=LIST)
+mapped = partial(value_of, kind=MAPPING)
 
 
 def servers_or_default(servers: str, workers: str) -> Value:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from mxnet_argo.inputs import parameters
-from mxnet_argo.job import MXJobSpec, check_prefix, example_name, job_manifest, job_name
+from mxnet_argo.job import DIGEST, MXJobSpec, check_prefix, job_manifest, job_name
 from mxnet_argo.manifest_input import AS_JSON, NEEDS_V1, PARTS, whole_job
 from mxnet_argo.refusals import seconds
 from mxnet_argo.rendering import blamed, leaves, render, sampled
@@ -90,7 +90,8 @@ class CheckedJob:
             asked = "true" if self.delete_with_workflow is True else switch(self.delete_with_workflow)
             own = {names.DELETE_WITH_WORKFLOW_ANNOTATION: asked}
             metadata["annotations"] = {**(metadata.get("annotations") or {}), **own}
-        self._check(given)
+        self._refuse_undeclared(*(leaf for _, leaf in leaves(given)))
+        self._sample(given, {})
         return given
 
     def check(self, arguments: Mapping[str, str]) -> None:
@@ -128,10 +129,7 @@ class CheckedJob:
         if not isinstance(asked, Value):
             asked = word('"true"' if asked else '"false"')
         deadline = self._deadline()
-        values = [each for each in (manifest, asked, deadline) if isinstance(each, Value)]
-        used = {name for each in values for name in each.parameters}
-        if missing := sorted(used - set(parameters(self.inputs))):
-            raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
+        self._refuse_undeclared(manifest, asked, deadline)
         return whole_job(manifest, prefix=self.prefix, deadline=deadline, asked=asked)
 
     def _check_whole(self, manifest: Value, arguments: Mapping[str, str]) -> None:
@@ -220,15 +218,13 @@ class CheckedJob:
                     " that a retry finds it, and is in the workflow's namespace, so that it goes with the workflow"
                 )
 
-    def _check(self, given: Mapping[str, Any]) -> None:
-        declared = parameters(self.inputs)
-        used = {name for _, leaf in leaves(given) if isinstance(leaf, Value) for name in leaf.parameters}
-        if missing := sorted(used - set(declared)):
+    def _refuse_undeclared(self, *values: Any) -> None:
+        used = {name for each in values if isinstance(each, Value) for name in each.parameters}
+        if missing := sorted(used - set(parameters(self.inputs))):
             raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
-        self._sample(given, {})
 
-    def _sample(self, given: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
-        """Return the job with these arguments, the inputs' defaults, and examples for what has neither.
+    def _sample(self, given: Mapping[str, Any], arguments: Mapping[str, str]) -> None:
+        """Check the job with these arguments, the inputs' defaults, and examples for what has neither.
 
         An example is judged by nobody but the API server, once the workflow runs and there is a value.
         """
@@ -239,7 +235,7 @@ class CheckedJob:
             filled = sampled(given, texts, arguments)
             metadata = dict(filled.get("metadata") or {})
             labels = metadata.pop("labels", None)
-            sample = job_manifest({**filled, "metadata": metadata}, example_name(self.prefix))
+            sample = job_manifest({**filled, "metadata": metadata}, f"{self.prefix}-{'0' * DIGEST}")
         except ValueError as error:
             raise ValueError(f"{self.template}: {error}") from error
         del sample["metadata"]["ownerReferences"]
@@ -253,7 +249,6 @@ class CheckedJob:
         if problems := problems or _but_in(examples, _ttl_errors(sample)):
             by = {path: blamed(sorted(leaf.parameters), arguments) for path, leaf in values.items()}
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
-        return sample
 
 
 def _without_nulls(given: Any) -> Any:

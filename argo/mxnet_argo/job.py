@@ -129,7 +129,3 @@ def check_prefix(prefix: str) -> None:
             f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"
             " ending with a letter or digit. Give one as prefix"
         )
-
-
-def example_name(prefix: str) -> str:
-    return f"{prefix}-{'0' * DIGEST}"

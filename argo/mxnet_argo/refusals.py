@@ -99,8 +99,8 @@ def seconds(timeout: str | None) -> int | None:
         raise ValueError(f"timeout: Argo can't read {timeout!r}: write 90s, 30m or 1h30m") from None
 
 
-def refuse_placement(template: Any) -> None:
-    """Reject nodes for a step's own pod: who writes them there means the training's.
+def refuse_what_is_the_jobs(template: Any) -> None:
+    """Reject nodes, artifacts and a deadline of a step's own pod: who writes them there means the training's.
 
     Raises:
         ValueError: with where the job takes them, and where Argo's pods do.
@@ -112,18 +112,15 @@ def refuse_placement(template: Any) -> None:
                 f" MXJobSpec({field}=...), beside a manifest, too; or, for all pods of Argo's, as"
                 f" Workflow({of_workflow}=...)"
             )
-
-
-def refuse_artifacts(template: str, *given: Any) -> None:
-    """Reject artifacts among the inputs or outputs of a step that is a job.
-
-    Raises:
-        ValueError: with what reaches the job's pods.
-    """
-    for each in (one for some in given for one in as_list(some)):
+    for each in (*as_list(template.inputs), *as_list(template.outputs)):
         if isinstance(each, Artifact | ModelArtifact):
             raise ValueError(  # noqa: TRY004 - as every refusal
-                f"{template}: artifact {each.name}: Argo loads and saves artifacts in its own pods, not in the job's:"
-                " keep the files in a PersistentVolumeClaim, which other steps mount, too:"
+                f"{template.name}: artifact {each.name}: Argo loads and saves artifacts in its own pods, not in the"
+                " job's: keep the files in a PersistentVolumeClaim, which other steps mount, too:"
                 ' MXJobSpec(volumes=[ExistingVolume(claim_name="data", mount_path="/data")])'
             )
+    if template.active_deadline_seconds is not None:
+        raise ValueError(
+            f"{template.name}: active_deadline_seconds would end who waits, not the job: use deadline (the job's) or"
+            " timeout (the step's)"
+        )

@@ -11,7 +11,7 @@ from hera.workflows.models import Capabilities, Inputs, SeccompProfile, Security
 from mxnet_argo.checked_job import CheckedJob, JobTemplate
 from mxnet_argo.inputs import as_list
 from mxnet_argo.job import WORKFLOW_UID_LABEL
-from mxnet_argo.refusals import refuse_artifacts, refuse_placement
+from mxnet_argo.refusals import refuse_what_is_the_jobs
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.step import OUTPUTS, own_outputs
 
@@ -101,17 +101,11 @@ class MXJobRunner(JobTemplate, Container):
 
     def _refuse_what_breaks_the_step(self) -> None:
         refuse_retry_strategy(str(self.name), self.retry_strategy)
-        refuse_placement(self)
-        refuse_artifacts(str(self.name), self.inputs, self.outputs)
+        refuse_what_is_the_jobs(self)
         if not self.image:
             raise ValueError(f"{self.name}: image: give one with mxjob in it, which operator/Dockerfile makes")
         if self.command is not None or self.args is not None:
             raise ValueError(f"{self.name}: the command is mxjob run: give its further options as options")
-        if self.active_deadline_seconds is not None:
-            raise ValueError(
-                f"{self.name}: active_deadline_seconds would end the runner once, not the step: use deadline (the"
-                " job's) or timeout (the step's)"
-            )
 
 
 def _output(name: str) -> Parameter:

@@ -10,7 +10,7 @@ from hera.workflows.models import ValueFrom
 
 from mxnet_argo.checked_job import CheckedJob, JobTemplate
 from mxnet_argo.inputs import as_list, parameters
-from mxnet_argo.refusals import OVER, check_condition, failure_condition, refuse_artifacts, refuse_placement
+from mxnet_argo.refusals import OVER, check_condition, failure_condition, refuse_what_is_the_jobs
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 
 FINAL_MESSAGES: Final = (
@@ -122,26 +122,17 @@ class MXJobStep(JobTemplate, Resource):  # type: ignore[misc]  # the type of man
             self.pod_spec_patch = json.dumps(_RESTART_IF_KILLED)
 
     def _build_manifest(self) -> str:
-        self._refuse_what_breaks_the_step()
-        return CheckedJob(self).text(may_suspend=False)
-
-    def _refuse_what_breaks_the_step(self) -> None:
-        refuse_placement(self)
-        refuse_artifacts(str(self.name), self.inputs, self.outputs)
+        refuse_what_is_the_jobs(self)
         if self.action != "apply":
             raise ValueError(f"{self.name}: the action is apply: create would fail, or make a second job, on a retry")
         if self.manifest_from is not None:
             raise ValueError(f"{self.name}: what comes by manifestFrom can't be checked: give manifest")
         if self.set_owner_reference:
             raise ValueError(f"{self.name}: leave set_owner_reference out: the manifest names the workflow as owner")
-        if self.active_deadline_seconds is not None:
-            raise ValueError(
-                f"{self.name}: active_deadline_seconds would end who waits, not the job: use deadline (the job's) or"
-                " timeout (the step's)"
-            )
         check_condition("success_condition", self.success_condition or "")
         if self.failure_condition is not None:
             check_condition("failure_condition", self.failure_condition)
+        return CheckedJob(self).text(may_suspend=False)
 
 
 def own_outputs(template: str, given: Any) -> list[Any]:

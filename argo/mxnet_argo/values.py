@@ -121,16 +121,15 @@ class Rule:
     wrong: str
 
 
-def _parse_integer(text: str) -> int:
-    if not re.fullmatch(_WHOLE, text):
-        raise ValueError(f"{text!r} is not a whole number")
-    return int(text)
+def _parser(pattern: str, wrong: str, made: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the function that makes a value of a text which matches, and raises ValueError for any other."""
 
+    def parse(text: str) -> Any:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{text!r} {wrong}")
+        return made(text)
 
-def _parse_number(text: str) -> float:
-    if not re.fullmatch(_DECIMAL, text):
-        raise ValueError(f"{text!r} is not a number")
-    return float(text)
+    return parse
 
 
 def parsed(text: str) -> Any:
@@ -178,17 +177,14 @@ _IS_NUMBER: Final = (Rule(f"given matches '{_DECIMAL}'", "is no number"),)
 
 _TEXT = Kind("text", as_json, str, "x")
 _WORD = Kind("text", lambda expression: f"toJson({expression})", str, "x")
-INTEGER = Kind("integer", lambda x: f"asInt({x})", _parse_integer, "1", _IS_WHOLE)
-_NUMBER = Kind("number", lambda x: f"asFloat({x})", _parse_number, "1", _IS_NUMBER)
-_ONE_IF_ANY = Kind(
-    "integer", lambda x: f"(asInt({x}) > 0 ? 1 : 0)", lambda text: min(_parse_integer(text), 1), "1", _IS_WHOLE
-)
-_NONE_IF_ONE = Kind(
-    "integer",
-    lambda x: f"(asInt({x}) == 1 ? 0 : asInt({x}))",
-    lambda text: 0 if _parse_integer(text) == 1 else _parse_integer(text),
-    "1",
-    _IS_WHOLE,
+_integer: Final = _parser(_WHOLE, "is not a whole number", int)
+INTEGER = Kind("integer", lambda x: f"asInt({x})", _integer, "1", _IS_WHOLE)
+_NUMBER = Kind("number", lambda x: f"asFloat({x})", _parser(_DECIMAL, "is not a number", float), "1", _IS_NUMBER)
+_ONE_IF_ANY = replace(INTEGER, encode=lambda x: f"(asInt({x}) > 0 ? 1 : 0)", parse=lambda text: min(_integer(text), 1))
+_NONE_IF_ONE = replace(
+    INTEGER,
+    encode=lambda x: f"(asInt({x}) == 1 ? 0 : asInt({x}))",
+    parse=lambda text: 0 if _integer(text) == 1 else _integer(text),
 )
 
 
@@ -201,15 +197,9 @@ def _json_kind(python_type: type, example: str, holds: str, what: str) -> Kind:
     return Kind("JSON", lambda x: f"sprig.fromJson({x})", parse, example, (Rule(holds, f"is no {what}"),))
 
 
-def _parse_switch(text: str) -> str:
-    if text not in ("true", "false"):
-        raise ValueError(f"{text!r} is neither true nor false")
-    return text
-
-
-_SWITCH = Kind(
-    "text", lambda x: x, _parse_switch, "true", (Rule("given in ['true', 'false']", "is neither true nor false"),)
-)
+_NO_SWITCH: Final = "is neither true nor false"
+_IS_SWITCH: Final = (Rule("given in ['true', 'false']", _NO_SWITCH),)
+_SWITCH = Kind("text", lambda x: x, _parser("true|false", _NO_SWITCH, str), "true", _IS_SWITCH)
 _DATA = _json_kind(object, '["x"]', "sprig.fromJson(given) != nil", "JSON")
 LIST = _json_kind(list, "[]", "type(sprig.fromJson(given)) == 'array'", "JSON list")
 MAPPING = _json_kind(dict, "{}", "type(sprig.fromJson(given)) == 'map'", "JSON mapping")

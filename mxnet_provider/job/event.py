@@ -48,7 +48,6 @@ class Completion(Stored, frozen=True):
 
     status: Status
     message: str = ""
-    reason: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -71,7 +70,6 @@ class Event(Completion, frozen=True, kw_only=True):
     """The replicas whose whole log is in the task's log."""
     log_cursors: dict[str, list[Any]] = msgspec.field(default_factory=dict)
     """Where the reading of each replica's log has got to."""
-    outage_s: float = 0.0
     summary: dict[str, Any] | None = None
     """What the task returns; None where the job isn't over."""
     metrics: History = msgspec.field(default_factory=dict)
@@ -135,23 +133,23 @@ def completion_of(
     `reattached_at`; the time of a suspension doesn't count.
     """
     if job is None:
-        return Completion("deleted", "was deleted before it had finished", "NotFound")
+        return Completion("deleted", "was deleted before it had finished")
     if job["metadata"]["uid"] != uid:
-        return Completion("deleted", "was deleted, and another has its name, before it had finished", "Replaced")
+        return Completion("deleted", "was deleted, and another has its name, before it had finished")
     state = job_state(job)
     if state == SUCCEEDED:
-        return Completion("succeeded", terminal_message(job), _reason(job, SUCCEEDED))
+        return Completion("succeeded", terminal_message(job))
     if state == FAILED:
-        return Completion("failed", terminal_message(job), _reason(job, FAILED))
+        return Completion("failed", terminal_message(job))
     if job["metadata"].get("deletionTimestamp"):
-        return Completion("deleted", "is being deleted and had not finished", "Deleting")
+        return Completion("deleted", "is being deleted and had not finished")
     if deadline is not None and now >= deadline + (_GRACE_SECONDS if success_is_known(job) else 0.0):
-        return Completion("timeout", "took longer than the task's execution_timeout", "ExecutionTimeout")
+        return Completion("timeout", "took longer than the task's execution_timeout")
     if startup_timeout is not None and state in _NOT_STARTED:
         waited = now - max(waiting_since(job), reattached_at or 0.0)
         if waited >= startup_timeout:
             why = "".join(f": {reason}" for reason in waiting_reasons(job))
-            return Completion("startup_timeout", f"had not started after {waited:.0f} s{why}", "StartupTimeout")
+            return Completion("startup_timeout", f"had not started after {waited:.0f} s{why}")
     return None
 
 
@@ -166,10 +164,6 @@ def waiting_since(job: Mapping[str, Any]) -> float:
     moments = [job["metadata"].get("creationTimestamp")]
     moments += [c.get("lastTransitionTime") for c in _conditions(job) if c.get("type") == SUSPENDED]
     return max((datetime.fromisoformat(moment).timestamp() for moment in moments if moment), default=0.0)
-
-
-def _reason(job: Mapping[str, Any], condition_type: str) -> str:
-    return next((str(c.get("reason") or "") for c in _conditions(job) if c.get("type") == condition_type), "")
 
 
 def _conditions(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -58,7 +58,6 @@ class JobDescriptionMixin(ReadsManifestFile):
     namespace: str | None
     workers: Any
     servers: Any
-    schedulers: Any
     template_fields: Sequence[str] = ("manifest", *FIELDS)
     template_ext: Sequence[str] = (".yaml", ".yml", ".json")
     template_fields_renderers: ClassVar[dict[str, str]] = {

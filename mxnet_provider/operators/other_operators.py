@@ -56,6 +56,3 @@ def refuse_airflow_secrets(secrets: Any) -> None:
     for index, each in enumerate(secrets if isinstance(secrets, list | tuple) else ()):
         if hasattr(each, "deploy_type"):
             raise TypeError(f"secrets[{index}]: {_OF_AIRFLOW}")
-
-
-__all__ = ["refuse_airflow_secrets", "refuse_other_names", "what_was_meant"]

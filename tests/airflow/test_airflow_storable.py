@@ -112,7 +112,6 @@ def test_what_a_replica_writes_is_stored_as_event_result_and_metrics(stored, sta
         name="digits",
         namespace="default",
         uid="1",
-        reason=message[:100],
         message=message,
         failed_replicas=replicas.failures(pods),
         summary=summary(found, pods),

@@ -30,7 +30,7 @@ def make_reconciler(
     """A reconciler of MXJobs without integrations; `others` are arguments of Reconciler."""
     defaults: dict[str, Any] = {
         "kind": MXJOB,
-        "executor": Executor(client, writes, served=lambda: children.served),
+        "executor": Executor(client, writes, served=children.served),
         "recorder": EventRecorder(client, now),
         "on_status": lambda *_: None,
         "leases": Leases(),

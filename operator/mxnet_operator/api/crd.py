@@ -10,8 +10,6 @@ from mxnet_operator.api.rules import Rule, Sentence
 from mxnet_operator.api.schemas import is_served, served_schema
 from mxnet_operator.api.structural import Schema
 
-NAME = MXJOB.name
-
 _COLUMNS: Final = (
     {"name": "State", "type": "string", "jsonPath": ".status.state"},
     {"name": "Ready", "type": "string", "jsonPath": ".status.ready"},

@@ -12,7 +12,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.formats import FORMATS
-from mxnet_operator.api.formats.format import Format, Note, Path, Spec
+from mxnet_operator.api.formats.format import Format, Note, Spec
 from mxnet_operator.api.formats.mxjob import FLAT_V1, V1, V1ALPHA1, V1BETA1
 from mxnet_operator.api.formats.older_types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.kinds import ALL, MXJOB, kind_of
@@ -103,7 +103,7 @@ def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
         **manifest,
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
-        "spec": spec_to_v1(manifest, _unheard),
+        "spec": spec_to_v1(manifest, lambda *_: None),
     }
     if "status" in manifest:
         built["status"] = msgspec.to_builtins(status_from_wire(job_format, manifest["status"] or {}))
@@ -145,6 +145,3 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 _BETA: Final = f"{names.GROUP}/v1beta1"
-
-
-def _unheard(_path: Path, _why: str) -> None: ...

@@ -1,11 +1,15 @@
 """Structural schemas of the kinds, generated from the types."""
 
+import ast
+import inspect
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
 
-from mxnet_operator.api.formats import definition_of
+from mxnet_operator.api import types
+from mxnet_operator.api.formats import definition_of, older_types
 from mxnet_operator.api.formats.mxjob import MXJOB
 from mxnet_operator.api.formats.older_types import MapReplica, OlderStatus
 from mxnet_operator.api.kind import Kind
@@ -124,7 +128,27 @@ def _fields(of: type[msgspec.Struct]) -> dict[str, Schema]:
 
 def _schema_of(of: type[msgspec.Struct]) -> Schema:
     (reference,), definitions = msgspec.json.schema_components([of], ref_template="{name}")
+    for name in definitions.keys() & field_docs().keys():
+        for field, text in field_docs()[name].items():
+            definitions[name]["properties"][field]["description"] = text
     return _structural(reference, definitions)
+
+
+@cache
+def field_docs() -> dict[str, dict[str, str]]:
+    """Return the docstrings of fields, by type and by name in the API: what `kubectl explain` says of them."""
+    found: dict[str, dict[str, str]] = {}
+    for module in (types, older_types):
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.ClassDef):
+                wire = {each.name: each.encode_name for each in msgspec.structs.fields(getattr(module, node.name))}
+                found[node.name] = {
+                    wire[field.target.id]: str(doc.value.value)
+                    for field, doc in pairwise(node.body)
+                    if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+                    if isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant)
+                }
+    return found
 
 
 def _structural(schema: Schema, definitions: dict[str, Schema]) -> Schema:

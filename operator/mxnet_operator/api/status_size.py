@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from mxnet_operator.api.types import Condition, MXJobStatus
+from mxnet_operator.api.types import MXJobStatus
 
 LONGEST_MESSAGE: Final = 1024
 """Maximum bytes of a condition's message; of an Event's the API server accepts as many characters."""
@@ -54,7 +54,9 @@ def within_bounds(status: MXJobStatus) -> MXJobStatus:
     for message_limit, result_limit in zip(_SHORT_MESSAGES, _SHORT_RESULTS, strict=True):
         if _fits(status):
             return status
-        short = tuple(_short(condition, message_limit) for condition in status.conditions)
+        short = tuple(
+            msgspec.structs.replace(each, message=shortened(each.message, message_limit)) for each in status.conditions
+        )
         status = msgspec.structs.replace(status, conditions=short)
         if _fits(status):
             return status
@@ -64,7 +66,3 @@ def within_bounds(status: MXJobStatus) -> MXJobStatus:
 
 def _fits(status: MXJobStatus) -> bool:
     return len(msgspec.json.encode(status)) <= LONGEST_STATUS
-
-
-def _short(condition: Condition, limit: int) -> Condition:
-    return msgspec.structs.replace(condition, message=shortened(condition.message, limit))

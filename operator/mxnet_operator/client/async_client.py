@@ -5,6 +5,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -56,6 +57,7 @@ _SUFFIX: Final = 4
 _END: Final = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AsyncMXJobClient:
     """Asynchronous client for MXJobs on the cluster of a kubeconfig, or of the pod that runs it.
 
@@ -67,16 +69,12 @@ class AsyncMXJobClient:
     CredentialsError.
     """
 
-    def __init__(
-        self,
-        *,
-        kubeconfig: str | Path | None = None,
-        context: str | None = None,
-        namespace: str | None = None,
-        retry_timeout: float = RETRY_SECONDS,
-    ) -> None:
-        self._kubeconfig, self._context = kubeconfig, context
-        self._namespace, self._retry_timeout = namespace, retry_timeout
+    kubeconfig: str | Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    retry_timeout: float = RETRY_SECONDS
+
+    def __post_init__(self) -> None:
         self._open = contextlib.AsyncExitStack()
         self._client: Client | None = None
 
@@ -85,8 +83,8 @@ class AsyncMXJobClient:
         from mxnet_operator.kube.client import Client  # noqa: PLC0415 - an extra brings what it needs
         from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
 
-        file = None if self._kubeconfig is None else str(self._kubeconfig)
-        credentials = await asyncio.to_thread(load_credentials, file, self._context)
+        file = None if self.kubeconfig is None else str(self.kubeconfig)
+        credentials = await asyncio.to_thread(load_credentials, file, self.context)
         self._client = await self._open.enter_async_context(Client(credentials))
         return self
 
@@ -137,7 +135,7 @@ class AsyncMXJobClient:
         if not metadata.get("name"):
             base = str(metadata.pop("generateName", _BASE_NAME)).rstrip("-")
             metadata["name"] = f"{base}-{secrets.token_hex(_SUFFIX)}"
-        metadata.setdefault("namespace", self._namespace or (self._client.namespace if self._client else "default"))
+        metadata.setdefault("namespace", self.namespace or (self._client.namespace if self._client else "default"))
         problems = submission_errors(made)
         if not allow_unknown_fields:
             problems = [*problems, *unknown_fields(made)]
@@ -255,7 +253,7 @@ class AsyncMXJobClient:
         return self._client
 
     def _outage(self) -> Outage:
-        return Outage(self._retry_timeout, say=_LOG.warning)
+        return Outage(self.retry_timeout, say=_LOG.warning)
 
     async def _created(self, manifest: dict[str, Any]) -> dict[str, Any]:
         metadata, token = manifest["metadata"], secrets.token_hex(16)
@@ -280,7 +278,7 @@ class AsyncMXJobClient:
 
     async def _found(self, job: JobOrName) -> dict[str, Any]:
         name, namespace, uid = (job, None, "") if isinstance(job, str) else (job.name, job.namespace, job.uid)
-        namespace = namespace or self._namespace or self._connected.namespace
+        namespace = namespace or self.namespace or self._connected.namespace
         found = await self._stored(namespace, name) if is_path_segment(name) else None
         if found is None:
             raise JobNotFoundError(f"there is no MXJob {namespace}/{name}")

@@ -126,17 +126,13 @@ class Retries:
                 self.answered()
                 return answer
 
-    def is_given_up(self, error: Exception, *, also: Collection[int] = ()) -> bool:
-        """Note that a request failed; return whether the outage lasts too long, or the server would reject it again.
+    async def pause_or_raise(self, error: Exception, *, also: Collection[int] = ()) -> None:
+        """Pause before a request is repeated; raise its error if the outage lasts too long, or another try is in vain.
 
         `also` are codes that pass although they aren't transient.
         """
         is_final = isinstance(error, ApiError) and not error.is_transient and error.code not in also
-        return is_final or self.outage.lasts_too_long(error)
-
-    async def pause_or_raise(self, error: Exception, *, also: Collection[int] = ()) -> None:
-        """Pause before a request is repeated, or raise its error where `is_given_up`."""
-        if self.is_given_up(error, also=also):
+        if is_final or self.outage.lasts_too_long(error):
             raise error
         await self.pause(error)
 

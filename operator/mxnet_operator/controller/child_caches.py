@@ -1,6 +1,6 @@
 """Caches of the children of jobs, one per kind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from mxnet_operator.controller.children import KINDS, PODS, ChildKind
@@ -17,27 +17,19 @@ class ChildCaches:
     """Caches of the children of jobs of every kind, in one namespace or in all."""
 
     def __init__(self, kinds: Sequence[ChildKind] = KINDS) -> None:
-        """Create empty caches; of the optional kinds none is served yet."""
         self.kinds = tuple(kinds)
-        self._caches: dict[Resource, Indexer[Child[Any]]] = {
+        self.by_resource: dict[Resource, Indexer[Child[Any]]] = {
             kind.resource: Indexer({_BY_OWNER: owner_uid}) for kind in kinds
         }
         self._served = {kind.resource for kind in kinds if kind.needed}
 
-    @property
     def served(self) -> tuple[ChildKind, ...]:
-        """Rows of the kinds that are needed, or that the server serves."""
+        """Return the rows of the kinds that are needed, or that the server serves."""
         return tuple(kind for kind in self.kinds if kind.resource in self._served)
 
     @property
-    def by_resource(self) -> Mapping[Resource, Indexer[Child[Any]]]:
-        """Caches of all kinds by resource."""
-        return self._caches
-
-    @property
     def pods(self) -> Indexer[Child[PodView]]:
-        """Cache of pods."""
-        return self._caches[PODS.resource]
+        return self.by_resource[PODS.resource]
 
     def serve(self, kind: ChildKind, *, served: bool) -> None:
         """Record whether the server serves an optional kind: objects of a kind that is not served are not created."""
@@ -48,11 +40,11 @@ class ChildCaches:
 
     def children(self, uid: str, resource: Resource) -> tuple[Any, ...]:
         """Return the cached children that the job with this uid controls."""
-        return tuple(child.view for child in self._caches[resource].by_index(_BY_OWNER, uid))
+        return tuple(child.view for child in self.by_resource[resource].by_index(_BY_OWNER, uid))
 
     def observed(self, uid: str) -> Observed:
         """Return the children of the job with this uid, of every kind that is served."""
-        ruled = [kind.resource for kind in self.served if kind.rule]
+        ruled = [kind.resource for kind in self.served() if kind.rule]
         return Observed(
             pods=self.children(uid, PODS.resource),
             children=tuple(view for resource in ruled for view in self.children(uid, resource)),
@@ -60,5 +52,4 @@ class ChildCaches:
 
     @property
     def rules(self) -> tuple[ChildRule, ...]:
-        """Rules of the kinds that are served."""
-        return tuple(kind.rule for kind in self.served if kind.rule)
+        return tuple(kind.rule for kind in self.served() if kind.rule)

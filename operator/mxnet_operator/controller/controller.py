@@ -1,6 +1,7 @@
 """Controller of jobs: watch caches feed one work queue, and workers reconcile its keys while this process leads."""
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from mxnet_operator.controller.discovery import SYNC_SECONDS, Discovery
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
-from mxnet_operator.controller.fair_semaphore import FairSemaphore, Place
+from mxnet_operator.controller.fair_semaphore import FairSemaphore
 from mxnet_operator.controller.informers import WatchedChildren, WatchedJobs
 from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.leases import Leases
@@ -33,7 +34,6 @@ from mxnet_operator.kube.errors import KubeError, WriteFencedError
 from mxnet_operator.kube.lease import LeaderElector
 from mxnet_operator.kube.queue import WorkQueue
 from mxnet_operator.kube.reflector import Reflector
-from mxnet_operator.kube.resources import Resource
 from mxnet_operator.kube.supervision import keep_running
 from mxnet_operator.plan import Policy
 from mxnet_operator.plan.times import DEFAULT
@@ -127,6 +127,8 @@ class Controller:
     def _watch(self, kind: Kind) -> tuple[Reflector[Any], ...]:
         """Create the caches, the reconciler and the reflector for the jobs of a kind; return the reflectors to run."""
         resource, added = resource_of(kind), []
+        # The address of a page names no kind: only MXJobs have one.
+        policy = self._policy if kind is MXJOB else msgspec.structs.replace(self._policy, job_url_template="")
         for children in self._children:
             jobs = WatchedJobs(self._client, kind, children.namespace, self._job_changed)
             writes = OwnWrites({**children.caches.by_resource, resource: jobs.cache})
@@ -142,7 +144,7 @@ class Controller:
                     self._requests,
                     kind=kind,
                     fail_fast_hook=self._fail_fast_hook,
-                    served=partial(_served, children),
+                    served=children.caches.served,
                 ),
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
@@ -152,15 +154,11 @@ class Controller:
                     for integration, discovery in zip(self._integrations, self._discoveries, strict=True)
                 ],
                 statuses=self.statuses,
-                policy=self._policy_of(kind),
+                policy=policy,
             )
             added.append(jobs)
         self._jobs += added
         return tuple(jobs.reflector for jobs in added)
-
-    def _policy_of(self, kind: Kind) -> Policy:
-        """Return the policy for jobs of a kind: the address of a page names no kind, so only MXJobs have one."""
-        return self._policy if kind is MXJOB else msgspec.structs.replace(self._policy, job_url_template="")
 
     @property
     def leads(self) -> bool:
@@ -206,7 +204,7 @@ class Controller:
             self.synced.set()
             log.info("the caches are filled")
             elector = self.elector
-            await self._kept("leader", self._lead if elector is None else lambda: elector.run(self._lead))
+            self._keep(tasks, "leader", self._lead if elector is None else lambda: elector.run(self._lead))
 
     async def _begin(self, namespace: str | None) -> None:
         """Begin to run the jobs of a namespace once its caches are filled, whatever keeps those of others empty."""
@@ -219,16 +217,18 @@ class Controller:
         self._reconcile_all()
 
     def _keep(self, tasks: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        tasks.create_task(self._kept(name, run), name=name)
-
-    async def _kept(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         """Run a task until cancelled; log and count an unexpected error, and start it again."""
-        await keep_running(name, run, on_crash=self._observer.crashed)
+        tasks.create_task(keep_running(name, run, on_crash=self._observer.crashed), name=name)
 
     async def _watch_once_served(self, kind: Kind) -> None:
         """Run the jobs of a kind from when its CRD is installed, which may be now, later or never."""
         resource = resource_of(kind)
-        while not await self._is_served(resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
+        while True:
+            try:
+                if await is_served(self._client, resource):
+                    break
+            except KubeError as error:
+                log.debug("whether %s are served: %s", resource, error)
             await asyncio.sleep(self._discovery_interval)
         log.info("%s are served: reconciling them, too", resource)
         async with asyncio.TaskGroup() as tasks:
@@ -239,14 +239,6 @@ class Controller:
         """Enqueue every job, if this process leads: behind those that change."""
         for key in (key for jobs in self._jobs for key in jobs.keys if self._working):
             self.queue.add_low_priority(key)
-
-    async def _is_served(self, resource: Resource) -> bool | None:
-        """Return whether a resource is served; None where the server doesn't say."""
-        try:
-            return await is_served(self._client, resource)
-        except KubeError as error:
-            log.debug("whether %s are served: %s", resource, error)
-            return None
 
     async def _lead(self) -> None:
         """Work until cancelled, or until the lease has expired; begin by reconciling every job."""
@@ -290,14 +282,16 @@ class Controller:
             if not self.leads:  # The process stood still, and another may lead by now.
                 self.queue.done(key)
                 return
-            tasks.create_task(self._work(key, Place(places)), name=f"reconcile {key}")
+            place = contextlib.ExitStack()  # left once, however often it is closed
+            place.callback(places.release)
+            tasks.create_task(self._work(key, place), name=f"reconcile {key}")
 
-    async def _work(self, key: str, place: Place) -> None:
-        try:
-            await self._look_at(key, place.leave)
-        finally:
-            self.queue.done(key)
-            place.leave()
+    async def _work(self, key: str, place: contextlib.ExitStack) -> None:
+        with place:
+            try:
+                await self._look_at(key, place.close)
+            finally:
+                self.queue.done(key)
 
     async def _look_at(self, key: str, on_long: Callable[[], None]) -> None:
         resource, job = parts_of(key)
@@ -331,10 +325,6 @@ class Controller:
     def _reconciler(self, resource: str, namespace: str) -> Reconciler | None:
         watched = namespace if namespace in self._needed else None
         return self._reconcilers.get((resource, watched)) if watched in self._begun else None
-
-
-def _served(children: WatchedChildren) -> Sequence[ChildKind]:
-    return children.caches.served
 
 
 async def _wait_for(reflector: Reflector[Any]) -> None:

@@ -44,8 +44,7 @@ class Reader:
     """Decoder of the jobs of one kind."""
 
     def __init__(self, kind: Kind) -> None:
-        """Create a decoder."""
-        self._kind = kind
+        self._header = {"api_version": kind.api_version, "kind": kind.kind}
 
     def read(self, raw: bytes, memory: JobMemory) -> JobRead:
         """Return a decoded job; what holds for its generation is kept in the job's memory."""
@@ -53,46 +52,32 @@ class Reader:
         known = memory.decoded
         if known is None or (known.uid, known.generation) != (metadata.uid, metadata.generation):
             known = memory.decoded = _recognise(metadata, msgspec.json.decode(raw))
-        if known.format is not V1:
-            return self._read_other(metadata, known, msgspec.json.decode(raw))
-        try:
-            job = msgspec.json.decode(raw, type=MXJob)
-        except msgspec.ValidationError:
-            # Its status may be of another format yet.
-            return self._read_other(metadata, known, msgspec.json.decode(raw))
-        runs = self._remains(job.metadata, job.status, msgspec.json.decode(raw)) if known.mistakes else job
-        return JobRead(job.metadata, job.status, V1, job, None, runs, known.mistakes)
+        if known.format is V1 and not known.mistakes:
+            with contextlib.suppress(msgspec.ValidationError):  # Its status may be of another format yet.
+                job = msgspec.json.decode(raw, type=MXJob)
+                return JobRead(job.metadata, job.status, V1, job, None, job)
+        return self._read(metadata, known, msgspec.json.decode(raw))
 
-    def _read_other(self, metadata: ObjectMeta, known: Decoded, manifest: dict[str, Any]) -> JobRead:
-        stored = manifest.get("status") or {}
+    def _read(self, metadata: ObjectMeta, known: Decoded, manifest: dict[str, Any]) -> JobRead:
+        stored, mistakes, job = manifest.get("status") or {}, known.mistakes, None
+        status = MXJobStatus()
         try:
             status = job_formats.status_from_wire(known.format, stored)
-            if known.mistakes:
-                remains = self._remains(metadata, status, manifest)
-                return JobRead(metadata, status, known.format, manifest, stored, remains, known.mistakes)
-            meant = msgspec.convert({**job_formats.to_v1(manifest), "status": {}}, MXJob)
+            if not mistakes:
+                meant = msgspec.convert({**job_formats.to_v1(manifest), "status": {}}, MXJob)
+                job = msgspec.structs.replace(meant, metadata=metadata, status=status, **self._header)
         except msgspec.ValidationError as error:
-            return self._malformed(metadata, known, manifest, error)
-        own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
-        job = msgspec.structs.replace(meant, metadata=metadata, status=status, **own)
-        return JobRead(metadata, status, known.format, manifest, stored, job)
-
-    def _malformed(self, metadata: ObjectMeta, known: Decoded, manifest: dict[str, Any], error: Exception) -> JobRead:
-        stored = manifest.get("status") or {}
-        try:
-            status = job_formats.status_from_wire(known.format, stored)
-        except msgspec.ValidationError:
-            status = MXJobStatus()
-        remains = self._remains(metadata, status, manifest)
-        return JobRead(metadata, status, known.format, manifest, stored, remains, known.mistakes or (str(error),))
+            mistakes = mistakes or (str(error),)
+        if mistakes:
+            job = self._remains(metadata, status, manifest)
+        return JobRead(metadata, status, known.format, manifest, stored, job, mistakes)
 
     def _remains(self, metadata: ObjectMeta, status: MXJobStatus, manifest: dict[str, Any]) -> MXJob | None:
         """Return what the clean-up of a finished invalid job needs of it; None for one that is not over."""
         if not conditions.is_terminal(status):
             return None
-        own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
         spec = MXJobSpec(job_mode="", mx_replica_specs={}, run_policy=_ending_policy(manifest.get("spec")))
-        return MXJob(metadata=metadata, status=status, spec=spec, **own)
+        return MXJob(metadata=metadata, status=status, spec=spec, **self._header)
 
 
 def _ending_policy(spec: Any) -> RunPolicy:

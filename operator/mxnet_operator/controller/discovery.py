@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -23,38 +24,35 @@ _FORBIDDEN: Final = 403
 log = logging.getLogger(__name__)
 
 
+@dataclass
 class Discovery:
     """Keeps the caches of the first choice filled that is served, while it is served."""
 
-    def __init__(
-        self,
-        name: str,
-        choices: Sequence[Choice],
-        client: Client,
-        children: Sequence[WatchedChildren],
-        *,
-        interval: float,
-        changed: Callable[[], None],
-        on_crash: Callable[[str], None],
-    ) -> None:
-        """Call `changed` when every job is to be reconciled; ask the server every `interval` seconds."""
-        self.name, self.choices = name, tuple(choices)
+    name: str
+    choices: Sequence[Choice]
+    client: Client
+    children: Sequence[WatchedChildren]
+    interval: float
+    """Seconds after which the server is asked again."""
+    changed: Callable[[], None]
+    """Called when every job is to be reconciled."""
+    on_crash: Callable[[str], None]
+
+    def __post_init__(self) -> None:
         self.known = asyncio.Event()
         """Whether it is known what is served, and its objects are listed."""
-        self._client, self._children = client, children
-        self._interval, self._changed, self._on_crash = interval, changed, on_crash
         self._choice: Choice = ()
-        self._is_absent = not choices
+        self._is_absent = not self.choices
         self._error: KubeError | None = None
         """Why the server didn't say what it serves, when it was last asked."""
-        if not choices:
+        if not self.choices:
             self.known.set()
 
     def state(self, children: WatchedChildren) -> KindsState:
         """Return what is known now, where these children are watched."""
         if self._is_absent:
             return KindsState("Absent")
-        reflectors = [children.reflector(kind) for kind in self._choice]
+        reflectors = [children.optional.get(kind) for kind in self._choice]
         if not reflectors or None in reflectors:
             return KindsState("Unknown", str(self._error or ""))
         waits = next((each for each in reflectors if each is not None and not each.synced.is_set()), None)
@@ -65,7 +63,7 @@ class Discovery:
         while self.choices:
             choice = await self._served()
             if choice is None:
-                await asyncio.sleep(self._interval if self.known.is_set() else _ASK_AGAIN)
+                await asyncio.sleep(self.interval if self.known.is_set() else _ASK_AGAIN)
                 continue
             known_in_time = asyncio.get_running_loop().call_later(SYNC_SECONDS, self._give_up_on, choice)
             try:
@@ -113,20 +111,20 @@ class Discovery:
         if choice is None:
             self.known.set()
         if is_news:
-            self._changed()
+            self.changed()
         return choice
 
     async def _are_served(self, choice: Choice) -> bool:
         for kind in choice:
-            if not await is_served(self._client, kind.resource):
+            if not await is_served(self.client, kind.resource):
                 return False
         return True
 
     async def _may_list(self, choice: Choice) -> bool:
         """Return whether this controller has the right to list the objects of these kinds."""
-        for path in (kind.resource.path(children.namespace) for kind in choice for children in self._children):
+        for path in (kind.resource.path(children.namespace) for kind in choice for children in self.children):
             try:
-                await self._client.get(path, {"limit": 1}, shape=AnyList)
+                await self.client.get(path, {"limit": 1}, shape=AnyList)
             except ApiError as error:
                 if error.code == _FORBIDDEN:
                     log.info("%s: another choice is looked for: %s", self.name, error)
@@ -147,13 +145,13 @@ class Discovery:
         self._choice = choice
         try:
             async with asyncio.TaskGroup() as tasks:
-                watching = [tasks.create_task(self._watch(of, choice)) for of in self._children]
-                await until_gone(partial(self._are_served, choice), self._interval)
+                watching = [tasks.create_task(self._watch(of, choice)) for of in self.children]
+                await until_gone(partial(self._are_served, choice), self.interval)
                 for task in watching:
                     task.cancel()
         finally:
             self._choice = ()
-            for children in self._children:
+            for children in self.children:
                 for kind in choice:
                     children.end(kind)
         log.info("%s are no longer served: jobs get none", _named(choice))
@@ -164,14 +162,14 @@ class Discovery:
         async with asyncio.TaskGroup() as tasks:
             for reflector in reflectors:
                 name = f"reflector {reflector.resource}"
-                tasks.create_task(keep_running(name, reflector.run, on_crash=self._on_crash), name=name)
+                tasks.create_task(keep_running(name, reflector.run, on_crash=self.on_crash), name=name)
             for reflector in reflectors:
                 await reflector.synced.wait()
             for kind in choice:
                 children.caches.serve(kind, served=True)
-            if all(kind in each.caches.served for each in self._children for kind in choice):
+            if all(kind in each.caches.served() for each in self.children for kind in choice):
                 self.known.set()
-            self._changed()
+            self.changed()
 
 
 def _named(choice: Choice) -> str:

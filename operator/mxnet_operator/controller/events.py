@@ -29,7 +29,6 @@ class EventRecorder:
     def __init__(
         self, client: Client, now: Callable[[], datetime] = lambda: datetime.now(UTC), *, kind: Kind = MXJOB
     ) -> None:
-        """Create a recorder for jobs of this kind, with an empty cache of the latest Events."""
         self._client = client
         self._about = {"apiVersion": kind.api_version, "kind": kind.kind}
         self._now = now

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Any, Final, assert_never
 
 from mxnet_operator.api import names
@@ -56,14 +57,13 @@ _Change = StopPod | RestoreLabels | AnnotatePod | ReleaseChild | TouchChild | Ch
 _Ending = _Deletion | _Change
 
 
+@dataclass
 class Outcome:
     """Result of carrying out a plan: Events to post, and the first error if something is left to do."""
 
-    def __init__(self) -> None:
-        """Create an empty result, without error."""
-        self.events: dict[Event, None] = {}
-        self.rejected: RejectedCreation | None = None
-        self.error: KubeError | None = None
+    events: dict[Event, None] = field(default_factory=dict)
+    rejected: RejectedCreation | None = None
+    error: KubeError | None = None
 
     def reject(self, rejected: RejectedCreation) -> None:
         """Record that a child can't be created, with its Event; a final rejection takes precedence over others."""
@@ -76,32 +76,24 @@ class Outcome:
         self.events[Event("Warning", reason, message)] = None
 
 
+@dataclass
 class Executor:
     """Executor of plans for the jobs of one kind."""
 
-    def __init__(
-        self,
-        client: Client,
-        writes: OwnWrites,
-        requests: FairSemaphore | None = None,
-        *,
-        kind: Kind = MXJOB,
-        fail_fast_hook: bool = False,
-        served: Callable[[], Sequence[ChildKind]] = lambda: KINDS,
-    ) -> None:
-        """Create an executor; `writes` records the versions written, `requests` is shared by all executors.
+    client: Client
+    writes: OwnWrites
+    requests: FairSemaphore = field(default_factory=FairSemaphore)
+    """Shared by all executors."""
+    _: KW_ONLY
+    kind: InitVar[Kind] = MXJOB
+    fail_fast_hook: bool = False
+    """Whether workers get the hook by a ConfigMap; without it, the kubelet provides it."""
+    served: Callable[[], Sequence[ChildKind]] = lambda: KINDS
+    """Returns the kinds of children that are served now; of kinds that share an action one is served at a time."""
 
-        `served` gives the kinds of children that are served now; of kinds that share an action one is served at a time.
-
-        With `fail_fast_hook`, workers get the hook by a ConfigMap; without it, the kubelet provides it.
-        """
-        self._client = client
-        self._writes = writes
-        self._requests = requests or FairSemaphore()
+    def __post_init__(self, kind: Kind) -> None:
         job = resource_of(kind)
         self._job_actions: dict[type, Resource] = {DeleteJob: job, SuspendJob: job}
-        self._served = served
-        self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
         """Carry out the actions for a job with defaults: what pods rely on first, then all the rest.
@@ -111,7 +103,7 @@ class Executor:
         """
         outcome = Outcome()
         children, pods, rest = _sorted_out(actions)
-        for kind in self._served():
+        for kind in self.served():
             of_kind = (action for action in children if type(action) is kind.create)
             await asyncio.gather(*(self._create(job, action, outcome) for action in of_kind))
         if pods and not has_mx_config(job):
@@ -130,7 +122,7 @@ class Executor:
         """Return whether the pods that want the fail-fast hook can have it; where workers lack it, record an Event."""
         types = {pod.type: job.spec.mx_replica_specs[pod.type].template for pod in pods if wants_hook(job, pod.type)}
         wanting = {name: can_take_hook(template["spec"]) for name, template in types.items()}
-        if not wanting or not self._fail_fast_hook or outcome.error is not None:
+        if not wanting or not self.fail_fast_hook or outcome.error is not None:
             return False
         failing_fast = next((name for name in wanting if TYPES[name].fails_fast), None)
         if failing_fast and not wanting[failing_fast]:
@@ -140,8 +132,8 @@ class Executor:
         if not any(wanting.values()):
             return False
         try:
-            async with self._requests.turn(job.metadata.key):
-                problem = await provide_hook(self._client, job.metadata.namespace)
+            async with self.requests.turn(job.metadata.key):
+                problem = await provide_hook(self.client, job.metadata.namespace)
         except KubeError as error:
             outcome.error = error
             return False
@@ -152,7 +144,7 @@ class Executor:
     async def _create(
         self, job: MXJob, action: CreatePod | CreateChild, outcome: Outcome, *, has_hook: bool = False
     ) -> None:
-        async with self._requests.turn(job.metadata.key):
+        async with self.requests.turn(job.metadata.key):
             if outcome.error is not None:  # What rejected one pod (a quota, a bad template) will reject the next.
                 return
             try:
@@ -162,12 +154,13 @@ class Executor:
                 return
             resource, manifest = kind.resource, kind.build(job, action, has_hook)
             if isinstance(action, CreatePod):
-                manifest = self._decorated(job, manifest)
+                for each in self.served():
+                    manifest = manifest if each.decorate is None else each.decorate(job, manifest)
             warnings: list[str] = []
             try:
                 path = resource.path(job.metadata.namespace)
-                stored = await self._client.create_as(path, manifest, StoredChild, warnings=warnings)
-                self._writes.record(job.metadata.key, resource, stored.metadata.resource_version)
+                stored = await self.client.create_as(path, manifest, StoredChild, warnings=warnings)
+                self.writes.record(job.metadata.key, resource, stored.metadata.resource_version)
                 self._note_dropped(job, kind, stored, outcome)
             except ApiError as error:
                 if error.code == 409 and error.reason == "AlreadyExists":
@@ -185,19 +178,14 @@ class Executor:
         Raises:
             ApiError: the server no longer serves it.
         """
-        for kind in self._served():
+        for kind in self.served():
             if type(action) in (kind.create, *kind.end):
                 return kind
         raise ApiError(404, "NotFound", f"{type(action).__name__}: the API server no longer serves its kind")
 
-    def _decorated(self, job: MXJob, pod: dict[str, Any]) -> dict[str, Any]:
-        for kind in self._served():
-            pod = kind.decorate(job, pod) if kind.decorate is not None else pod
-        return pod
-
     def _note_dropped(self, job: MXJob, created: ChildKind, stored: StoredChild, outcome: Outcome) -> None:
         """Record what the server dropped in silence: a field of a feature that is off there."""
-        describe = [created.dropped] if created.rule else [kind.dropped_of_pod for kind in self._served()]
+        describe = [created.dropped] if created.rule else [kind.dropped_of_pod for kind in self.served()]
         for dropped in describe:
             if dropped is not None and (words := dropped(job, stored)):
                 outcome.add_warning(_DROPPED, words)
@@ -213,7 +201,7 @@ class Executor:
         """Resolve a name conflict as `plan` judges: adopt the object, wait for its deletion, or record a rejection."""
         name = manifest["metadata"]["name"]
         try:
-            metadata = (await self._client.get(resource.path(job.metadata.namespace, name)))["metadata"]
+            metadata = (await self.client.get(resource.path(job.metadata.namespace, name)))["metadata"]
         except KubeError as error:
             outcome.error = outcome.error or error
             return
@@ -223,7 +211,7 @@ class Executor:
             return
         holder = holder_of_name(job, _attempt(manifest["metadata"]), found)
         if holder is Holder.THE_JOB:
-            self._writes.record(job.metadata.key, resource, metadata.get("resourceVersion", ""))
+            self.writes.record(job.metadata.key, resource, metadata.get("resourceVersion", ""))
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         if holder is Holder.ANOTHER:
@@ -255,44 +243,43 @@ class Executor:
         else:
             path = resource.path(job.metadata.namespace, name)
             try:
-                await self._client.delete(path, {"preconditions": {"uid": uid}})
+                await self.client.delete(path, {"preconditions": {"uid": uid}})
             except KubeError as error:
                 outcome.error = outcome.error or error
         words = f'{resource} "{name}" already exists, and lacked the labels by which this controller watches it'
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", words)
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
-        async with self._requests.turn(job.metadata.key):
+        async with self.requests.turn(job.metadata.key):
             await self._request(job, action, outcome)
 
     def _patch(self, job: MXJob, action: _Change) -> Patch:
-        """Return the patch for an action that changes an object."""
         if isinstance(action, SuspendJob):
-            return _suspension()
+            annotations = {names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true"}
+            return Patch({"metadata": {"annotations": annotations}, "spec": {"runPolicy": {"suspend": True}}})
         kind = self._kind_of(action)
         if kind.patch is None:
             raise TypeError(f"{kind.resource}: nothing says how {type(action).__name__} changes one")
         return kind.patch(job, action)
 
-    async def _request(self, job: MXJob, action: _Ending, outcome: Outcome) -> bool:
+    async def _request(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
         """Stop, change or delete a child, or the job; a missing or replaced one (409 on its uid) counts as done.
 
-        An object that has changed since the version that an action names is left as it is, which is an error. Returns
-        whether the object still existed.
+        An object that has changed since the version that an action names is left as it is, which is an error.
         """
         try:
             resource = self._job_actions.get(type(action)) or self._kind_of(action).resource
         except ApiError as error:  # as in `_create`
             outcome.error = outcome.error or error
-            return False
+            return
         try:
             if isinstance(action, _Deletion):
                 path = resource.path(job.metadata.namespace, action.name)
-                stored = await self._client.delete(path, _only(action))
+                stored = await self.client.delete(path, _only(action))
             else:
                 patch = self._patch(job, action)
                 path = resource.path(job.metadata.namespace, action.name, patch.subresource)
-                stored = await self._client.patch(path, _precondition(action, patch.body))
+                stored = await self.client.patch(path, _precondition(action, patch.body))
         except ApiError as error:
             has_changed = error.code == 409 and bool(_version(action))
             if error.code not in {404, 409} or has_changed:
@@ -302,9 +289,7 @@ class Executor:
         else:
             metadata = stored["metadata"]
             if type(action) in self._job_actions or has_watched_label(metadata.get("labels")):
-                self._writes.record(job.metadata.key, resource, metadata.get("resourceVersion", ""))
-            return True
-        return False
+                self.writes.record(job.metadata.key, resource, metadata.get("resourceVersion", ""))
 
 
 def _sorted_out(actions: Iterable[Action]) -> tuple[list[CreateChild], list[CreatePod], list[_Ending]]:
@@ -369,11 +354,6 @@ def _precondition(action: _Change, body: dict[str, Any]) -> dict[str, Any]:
 def _version(action: _Ending) -> str:
     """Return the resource version that an action requires; empty where it holds for any."""
     return getattr(action, "resource_version", "")
-
-
-def _suspension() -> Patch:
-    annotations = {names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true"}
-    return Patch({"metadata": {"annotations": annotations}, "spec": {"runPolicy": {"suspend": True}}})
 
 
 def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outcome) -> None:

@@ -19,7 +19,6 @@ class OwnWrites:
     """Latest version written for each job and resource. `clock` gives seconds, monotonic."""
 
     def __init__(self, caches: Mapping[Resource, Indexer[Any]], clock: Callable[[], float] = time.monotonic) -> None:
-        """Create expectations without any write."""
         self._caches = caches
         self._clock = clock
         self._written: dict[str, dict[Resource, tuple[int, float]]] = {}

@@ -18,14 +18,12 @@ class FairSemaphore:
     """
 
     def __init__(self, limit: int = IN_FLIGHT) -> None:
-        """Create a semaphore with all `limit` places free."""
         self._free = limit
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         """Waiters by key, in the order of their turns; every key has at least one."""
 
     @contextlib.asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
-        """Hold a place for a request of the job with this key."""
         await self._take(key)
         try:
             yield
@@ -56,17 +54,3 @@ class FairSemaphore:
                     place.set_result(None)
                     return
         self._free += 1
-
-
-class Place:
-    """Place of a semaphore, released once however often `leave` is called."""
-
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        """Take over one acquired place of `places`."""
-        self._places: asyncio.Semaphore | None = places
-
-    def leave(self) -> None:
-        """Release the place."""
-        if self._places is not None:
-            self._places.release()
-            self._places = None

@@ -5,6 +5,7 @@ warm caches. Liveness fails on what a restart may cure.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final
 
 from mxnet_operator.controller.controller import Controller
@@ -21,37 +22,26 @@ DISTRUST_SECONDS: Final = 600.0
 _REACHABLE_SECONDS: Final = 2.0
 
 
+@dataclass
 class Health:
     """Health checks of a controller; each returns what is wrong, or the empty string."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        client: Client,
-        *,
-        silence: float = SILENCE_SECONDS,
-        stuck: float = STUCK_SECONDS,
-        distrust: float = DISTRUST_SECONDS,
-    ) -> None:
-        """Create checks with limits in seconds."""
-        self._controller = controller
-        self._client = client
-        self._silence = silence
-        self._stuck = stuck
-        self._distrust = distrust
+    controller: Controller
+    client: Client
+    stuck: float = STUCK_SECONDS
 
     async def readiness(self) -> str:
         """Return why no namespace's caches are synced, a CRD is too old, or the API server doesn't answer.
 
         A standby is as ready as the leader, but that only the leader learns of an old CRD.
         """
-        if waits_for := self._controller.waits_for():
+        if waits_for := self.controller.waits_for():
             return waits_for
-        if trouble := self._controller.statuses.trouble():
+        if trouble := self.controller.statuses.trouble():
             return trouble
         try:
             async with asyncio.timeout(_REACHABLE_SECONDS):
-                await self._client.get_bytes("/version")
+                await self.client.get_bytes("/version")
         except ApiError:
             return ""  # It answers.
         except TimeoutError:
@@ -64,12 +54,12 @@ class Health:
         """Return why watches, workers or TLS are stuck; a stuck event loop doesn't answer at all."""
         wrong = [
             f"the watch of {reflector.resource} is connected and has been silent for {silent:.0f} s"
-            for reflector in self._controller.reflectors
-            if (silent := reflector.seconds_of_silence()) > self._silence
+            for reflector in self.controller.reflectors
+            if (silent := reflector.seconds_of_silence()) > SILENCE_SECONDS
         ]
-        if (worked := self._controller.queue.longest_work()) > self._stuck:
+        if (worked := self.controller.queue.longest_work()) > self.stuck:
             wrong.append(f"a worker has had the same job for {worked:.0f} s")
-        if (distrusted := self._client.seconds_of_distrust()) > self._distrust:
+        if (distrusted := self.client.seconds_of_distrust()) > DISTRUST_SECONDS:
             wrong.append(
                 f"TLS verification between the API server and this process has failed for {distrusted:.0f} s, though"
                 " the certificates were read again all the time"

@@ -41,7 +41,6 @@ class WatchedJobs:
         )
 
     def states(self) -> Iterator[tuple[str, str]]:
-        """Return namespace and state of each cached job."""
         return ((job.key.partition("/")[0], job.state) for job in self._jobs())
 
     def trainings(self) -> Iterator[tuple[str, TrainingStatus]]:
@@ -69,25 +68,21 @@ class WatchedChildren:
         self.caches = ChildCaches(kinds)
         self._client, self._changed = client, changed
         self.needed = tuple(self._reflector(kind) for kind in kinds if kind.needed)
-        self._optional: dict[ChildKind, Reflector[Any]] = {}
+        self.optional: dict[ChildKind, Reflector[Any]] = {}
+        """Reflectors of the optional kinds that are watched."""
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
-        """Reflectors of all kinds that are watched."""
-        return (*self.needed, *self._optional.values())
-
-    def reflector(self, kind: ChildKind) -> Reflector[Any] | None:
-        """Return the reflector of an optional kind; None while that isn't watched."""
-        return self._optional.get(kind)
+        return (*self.needed, *self.optional.values())
 
     def begin(self, kind: ChildKind) -> Reflector[Any]:
         """Return a new reflector, to be run, for an optional kind that is served now."""
-        self._optional[kind] = self._reflector(kind)
-        return self._optional[kind]
+        self.optional[kind] = self._reflector(kind)
+        return self.optional[kind]
 
     def end(self, kind: ChildKind) -> None:
         """Drop the cache and reflector of a kind that is no longer served."""
-        self._optional.pop(kind, None)
+        self.optional.pop(kind, None)
         self.caches.serve(kind, served=False)
         cache = self.caches.by_resource[kind.resource]
         for key in list(cache):

@@ -6,6 +6,7 @@ whatever kept the controller from the API server may have kept the holders from 
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from mxnet_operator.api.types import MXJob
@@ -13,17 +14,13 @@ from mxnet_operator.controller.memory import JobMemory, SeenLease
 from mxnet_operator.plan import kept_lease
 
 
+@dataclass
 class Leases:
     """Leases of the jobs that are reconciled."""
 
-    def __init__(
-        self,
-        heard_since: Callable[[], float | None] = lambda: float("-inf"),
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`heard_since` returns since when, on `clock`, every change of jobs was seen, or None."""
-        self._heard_since = heard_since
-        self._clock = clock
+    heard_since: Callable[[], float | None] = lambda: float("-inf")
+    """Function that returns since when, on `clock`, every change of jobs was seen, or None."""
+    clock: Callable[[], float] = time.monotonic
 
     def left(self, memory: JobMemory, job: MXJob) -> timedelta | None:
         """Return how long the job's lease still runs, zero or less once it has expired; None without a lease.
@@ -34,10 +31,10 @@ class Leases:
         if lease is None:
             memory.lease = None
             return None
-        now, uid = self._clock(), job.metadata.uid
+        now, uid = self.clock(), job.metadata.uid
         seen = memory.lease
         if seen is None or (seen.uid, seen.lease) != (uid, lease):
             seen = memory.lease = SeenLease(uid, lease, now)
-        heard_since = self._heard_since()
+        heard_since = self.heard_since()
         began = now if heard_since is None else max(seen.at, heard_since)
         return timedelta(seconds=lease.duration - (now - began))

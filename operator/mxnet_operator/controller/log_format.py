@@ -18,7 +18,6 @@ class TextFormatter(logging.Formatter):
     """Formatter of text lines: `12:01:33 INFO default/digits: message`."""
 
     def __init__(self) -> None:
-        """Create a formatter with times of day in the machine's own zone."""
         super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
@@ -26,9 +25,7 @@ class TextFormatter(logging.Formatter):
         return printable(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the standard library's name
-        """Return the line, with the job before the message."""
-        job = getattr(record, "job", "")
-        if job:
+        if job := getattr(record, "job", ""):
             record.message = f"{job}: {record.message}"
         return super().formatMessage(record)
 
@@ -37,7 +34,6 @@ class JsonFormatter(logging.Formatter):
     """Formatter of one JSON object per record: time (UTC), level, logger, message, job, uid, error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the object as one line."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

@@ -67,7 +67,6 @@ class Metrics(ControllerObserver):
     """Metrics of a controller and its client; `render` adds the gauges as they are then."""
 
     def __init__(self) -> None:
-        """Create all metrics at zero."""
         disable_created_metrics()  # type: ignore[no-untyped-call]  # Go's clients have none, and each would double the number of series.
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
@@ -102,46 +101,36 @@ class Metrics(ControllerObserver):
         return encode(self.registry), content_type
 
     def requested(self, method: str, host: str, code: str) -> None:
-        """Count a request of the client."""
         self._requests.labels(code, method, host).inc()
 
     def added(self) -> None:
-        """Count a key that was added to the queue."""
         self._adds.inc()
 
     def taken(self, waited: float) -> None:
-        """Record how long a key waited in the queue, in seconds."""
         self._waited.observe(waited)
 
     def finished(self, worked: float) -> None:
-        """Record how long a worker had a key, in seconds: the duration of a reconciliation."""
         self._worked.observe(worked)
         self._reconcile_time.observe(worked)
 
     def retried(self) -> None:
-        """Count a key that was requeued after a failure."""
         self._retries.inc()
 
     def reconciled(self, result: Result) -> None:
-        """Count a reconciliation by its result."""
         self._reconciles[result].inc()
         if result is Result.ERROR:
             self._errors.inc()
 
     def panicked(self) -> None:
-        """Count an unexpected exception."""
         self._panics.inc()
 
     def crashed(self, task: str) -> None:
-        """Count a background task that was started again."""
         self._crashes.labels(task).inc()
 
     def job(self, namespace: str, event: JobEvent) -> None:
-        """Count a change in a job's life."""
         self._jobs[event].labels(namespace, FRAMEWORK).inc()
 
     def job_started(self, namespace: str, waited: float) -> None:
-        """Record how long a job waited until it ran, in seconds."""
         self._starts.labels(namespace).observe(waited)
 
     def _counters(self, name: str, *labels: str) -> Counter:
@@ -164,7 +153,6 @@ class _Gauges(Collector):
         self._controller = controller
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the gauges."""
         queue = self._controller.queue
         yield _gauge("workqueue_depth", len(queue), name=CONTROLLER, controller=CONTROLLER)
         yield _gauge(

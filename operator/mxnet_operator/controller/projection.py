@@ -90,7 +90,6 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def project_job(raw: msgspec.Raw) -> JobRecord:
-    """Return a job for the cache."""
     job = _jobs.decode(raw)
     status = job.status or _JobStatus()
     state = sys.intern(status.state) if isinstance(status.state, str) else ""

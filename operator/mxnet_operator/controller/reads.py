@@ -20,15 +20,11 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, InvalidAnswerError
 from mxnet_operator.kube.resources import NODES, PODS, Resource
 from mxnet_operator.plan import NodeView, Observed, PodView, Reads
+from mxnet_operator.readers.pods import Condition
 
 
 class _Taint(Shape, frozen=True):
     key: str = ""
-
-
-class _Condition(Shape, frozen=True):
-    type: str = ""
-    status: str = ""
 
 
 class _Spec(Shape, frozen=True):
@@ -36,7 +32,7 @@ class _Spec(Shape, frozen=True):
 
 
 class _Status(Shape, frozen=True):
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
 
 
 class _Node(Shape, frozen=True):
@@ -52,12 +48,14 @@ async def observe_more(client: Client, resource: Resource, job: MXJob, observed:
         KubeError: the server doesn't answer, or sends what can't be decoded.
     """
     if reads.pods:
-        listed = await (owned_pods if reads.pods == "owned" else _labelled_pods)(client, job.metadata)
+        watched = f"{names.LABEL_OPERATOR_NAME}={names.OPERATOR_NAME},{names.LABEL_JOB_NAME}={job.metadata.name}"
+        listed = await owned_pods(client, job.metadata, "" if reads.pods == "owned" else watched)
         observed = msgspec.structs.replace(observed, pods=listed, pods_listed=reads.pods)
     if reads.nodes:
         observed = msgspec.structs.replace(observed, nodes=await node_views(client, reads.nodes))
     if reads.newest_job:
-        is_newest = await _is_newest(client, resource, job.metadata)
+        stored = await client.find(resource.path(job.metadata.namespace, job.metadata.name), shape=Stored)
+        is_newest = stored is not None and stored["metadata"]["resourceVersion"] == job.metadata.resource_version
         observed = msgspec.structs.replace(observed, job_is_newest=is_newest)
     return observed
 
@@ -68,15 +66,20 @@ def lags_behind(pods: Indexer[Child[PodView]], job: MXJob) -> bool:
     return version.isdecimal() and pods.resource_version < int(version)
 
 
-async def owned_pods(client: Client, job: ObjectMeta) -> tuple[PodView, ...]:
-    """Return all pods that a job controls, whatever their labels, by a list of the pods of its namespace.
+async def owned_pods(client: Client, job: ObjectMeta, selector: str = "") -> tuple[PodView, ...]:
+    """Return all pods that a job controls, by a list of those of its namespace that have the labels of a selector.
 
     Pods that operators before training-operator 1.8 made have no labels of ours.
 
     Raises:
         KubeError: the server doesn't answer, or sends what can't be decoded.
     """
-    return await _listed(client, job, {})
+    listed = await client.list(PODS.path(job.namespace), {"labelSelector": selector} if selector else {})
+    try:
+        found = [project_pod(msgspec.Raw(msgspec.json.encode(pod))) for pod in listed["items"]]
+    except msgspec.MsgspecError as error:
+        raise InvalidAnswerError(f"a pod of namespace {job.namespace}: {error}") from error
+    return tuple(child.view for child in found if child is not None and child.view.owner_uid == job.uid)
 
 
 async def node_views(client: Client, names: Iterable[str]) -> tuple[NodeView, ...]:
@@ -87,31 +90,6 @@ async def node_views(client: Client, names: Iterable[str]) -> tuple[NodeView, ..
             (`Forbidden`).
     """
     return tuple(await asyncio.gather(*(_view(client, name) for name in names)))
-
-
-async def _labelled_pods(client: Client, job: ObjectMeta) -> tuple[PodView, ...]:
-    """Return the pods of a job that have the labels by which this controller watches.
-
-    Raises:
-        KubeError: the server doesn't answer, or sends what can't be decoded.
-    """
-    selector = f"{names.LABEL_OPERATOR_NAME}={names.OPERATOR_NAME},{names.LABEL_JOB_NAME}={job.name}"
-    return await _listed(client, job, {"labelSelector": selector})
-
-
-async def _listed(client: Client, job: ObjectMeta, query: dict[str, str]) -> tuple[PodView, ...]:
-    listed = await client.list(PODS.path(job.namespace), query)
-    try:
-        found = [project_pod(msgspec.Raw(msgspec.json.encode(pod))) for pod in listed["items"]]
-    except msgspec.MsgspecError as error:
-        raise InvalidAnswerError(f"a pod of namespace {job.namespace}: {error}") from error
-    return tuple(child.view for child in found if child is not None and child.view.owner_uid == job.uid)
-
-
-async def _is_newest(client: Client, resource: Resource, job: ObjectMeta) -> bool:
-    """Return whether the server has this version of the job."""
-    stored = await client.find(resource.path(job.namespace, job.name), shape=Stored)
-    return stored is not None and bool(stored["metadata"]["resourceVersion"] == job.resource_version)
 
 
 async def _view(client: Client, name: str) -> NodeView:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -52,65 +53,56 @@ StatusObserver = Callable[[str, MXJobStatus, MXJobStatus], None]
 log = logging.getLogger(__name__)
 
 
+@dataclass
 class Reconciler:
-    """Reconciler of the jobs of one kind; safe for several jobs at the same time, never for one job twice at a time."""
+    """Reconciler of the jobs of one kind; safe for several jobs at the same time, never for one job twice at a time.
 
-    def __init__(
-        self,
-        client: Client,
-        jobs: Indexer[JobRecord],
-        children: ChildCaches,
-        writes: OwnWrites,
-        *,
-        kind: Kind,
-        executor: Executor,
-        recorder: EventRecorder,
-        on_status: StatusObserver,
-        leases: Leases,
-        integrations: Sequence[tuple[Integration, Callable[[], KindsState]]],
-        statuses: StatusWriter,
-        policy: Policy,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Create a reconciler that reads the caches and never waits for them.
+    It reads the caches and never waits for them.
+    """
 
-        Each of `integrations` comes with a function that returns whether the server serves its kinds; `statuses` is
-        shared by all reconcilers.
-        `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
-        is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
-        back.
-        """
-        self._client = client
-        self._jobs, self._children = jobs, children
-        self._writes = writes
-        self._now = now
+    client: Client
+    jobs: Indexer[JobRecord]
+    children: ChildCaches
+    writes: OwnWrites
+    _: KW_ONLY
+    kind: InitVar[Kind]
+    executor: Executor
+    recorder: EventRecorder
+    on_status: StatusObserver
+    """Called for each status that was written, with the job's namespace and the status before it."""
+    leases: Leases
+    integrations: Sequence[tuple[Integration, Callable[[], KindsState]]]
+    """Each with a function that returns whether the server serves its kinds."""
+    statuses: StatusWriter
+    """Shared by all reconcilers."""
+    policy: Policy
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    """Time of day, for what is stored."""
+    clock: Callable[[], float] = time.monotonic
+    """Measures intervals, as it goes on where the time of day is set back."""
+
+    def __post_init__(self, kind: Kind) -> None:
         self._resource = resource_of(kind)
-        self._executor, self._recorder = executor, recorder
-        self._on_status = on_status
         self._reader = Reader(kind)
         self._memories: dict[str, JobMemory] = {}
         """What is remembered of each job that exists, by key."""
-        self._policy = policy
-        self._policies = tuple(each.policy for each, _ in integrations)
-        readers = (self._reader_of(each, state, clock) for each, state in integrations)
+        self._policies = tuple(each.policy for each, _ in self.integrations)
+        readers = (self._reader_of(each, state) for each, state in self.integrations)
         self._readers = tuple(reader for reader in readers if reader is not None)
-        self._leases = leases
-        self._statuses = statuses
-        self._errors = ReconcileErrors(client, self._resource, writes, recorder, now=now, clock=clock)
+        self._errors = ReconcileErrors(
+            self.client, self._resource, self.writes, self.recorder, now=self.now, clock=self.clock
+        )
 
-    def _reader_of(
-        self, integration: Integration, state: Callable[[], KindsState], clock: Callable[[], float]
-    ) -> JobReader | None:
+    def _reader_of(self, integration: Integration, state: Callable[[], KindsState]) -> JobReader | None:
         own = {kind.resource for choice in integration.choices for kind in choice}
         return integration.reader(
             ReaderContext(
-                client=self._client,
-                record=self._recorder.record,
-                children=self._children.children,
-                served=lambda: tuple(kind for kind in self._children.served if kind.resource in own),
+                client=self.client,
+                record=self.recorder.record,
+                children=self.children.children,
+                served=lambda: tuple(kind for kind in self.children.served() if kind.resource in own),
                 state=state,
-                clock=clock,
+                clock=self.clock,
             )
         )
 
@@ -128,12 +120,12 @@ class Reconciler:
             KubeError: something is left to do; reconcile again after a while.
             Exception: the job can't be handled, and says so by now.
         """
-        record = self._jobs.get(key)
-        if unseen := self._writes.unseen(key):
+        record = self.jobs.get(key)
+        if unseen := self.writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
             return REQUEUE_AFTER
         if record is None:
-            self._statuses.forget_job(self._resource, self._status_path(key))
+            self.statuses.forget_job(self._resource, self._status_path(key))
             self._memories.pop(key, None)
             for reader in self._readers:
                 reader.forget(key)
@@ -150,7 +142,7 @@ class Reconciler:
             if not is_stale(error):
                 await self._errors.report(key, raw, error, memory)
             raise
-        self._statuses.forget_job(self._resource, self._status_path(key))
+        self.statuses.forget_job(self._resource, self._status_path(key))
         return again
 
     async def _large(self, key: str) -> bytes | None:
@@ -159,7 +151,7 @@ class Reconciler:
         None where it is deleted.
         """
         namespace, _, name = key.partition("/")
-        found = await self._client.find(self._resource.path(namespace, name))
+        found = await self.client.find(self._resource.path(namespace, name))
         return None if found is None else msgspec.json.encode(found)
 
     async def _reconcile(
@@ -172,16 +164,16 @@ class Reconciler:
                 read.metadata.name,
                 read.status,
                 read.mistakes,
-                self._now(),
+                self.now(),
                 has_running_pods=running,
                 is_deleting=read.metadata.deletion_timestamp is not None,
             )
             await self._conclude(read, decided)
             return decided.requeue_after
         observed = msgspec.structs.replace(
-            self._children.observed(read.job.metadata.uid),
-            pods_lag=lags_behind(self._children.pods, read.job),
-            lease_left=self._leases.left(memory, read.job),
+            self.children.observed(read.job.metadata.uid),
+            pods_lag=lags_behind(self.children.pods, read.job),
+            lease_left=self.leases.left(memory, read.job),
         )
         for reader in self._readers:
             observed = await reader.observe(read.job, raw, observed)
@@ -193,15 +185,15 @@ class Reconciler:
 
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
-        pods = self._children.observed(read.metadata.uid).pods
+        pods = self.children.observed(read.metadata.uid).pods
         if read.status.conditions and all(pod.phase in ENDED for pod in pods):
-            pods = await owned_pods(self._client, read.metadata)
+            pods = await owned_pods(self.client, read.metadata)
         return any(pod.phase not in ENDED for pod in pods)
 
     async def _decide(self, job: MXJob, observed: Observed) -> Effects:
-        rules, now = self._children.rules, self._now()
-        while isinstance(answer := plan(job, observed, now, self._policy, rules, integrations=self._policies), Reads):
-            observed = await observe_more(self._client, self._resource, job, observed, answer)
+        rules, now = self.children.rules, self.now()
+        while isinstance(answer := plan(job, observed, now, self.policy, rules, integrations=self._policies), Reads):
+            observed = await observe_more(self.client, self._resource, job, observed, answer)
         return answer
 
     async def _carry_out(
@@ -213,7 +205,7 @@ class Reconciler:
             return decided.requeue_after
         if len(decided.actions) > IN_FLIGHT:
             on_long()
-        outcome = await self._executor.carry_out(started, decided.actions)
+        outcome = await self.executor.carry_out(started, decided.actions)
         if outcome.error is not None and ends_job(decided):
             raise outcome.error  # What did not happen is not reported.
         if outcome.error is None and any(isinstance(action, CreatePod) for action in decided.actions):
@@ -221,10 +213,10 @@ class Reconciler:
             if status != job.status:
                 decided = msgspec.structs.replace(decided, status=status)
         if outcome.rejected is not None:
-            decided = creation_rejected(started, decided, outcome.rejected, self._now())
+            decided = creation_rejected(started, decided, outcome.rejected, self.now())
         await self._conclude(read, decided, pods_left=left)
         for event in outcome.events:
-            await self._recorder.record(job.metadata, event)
+            await self.recorder.record(job.metadata, event)
         is_over = decided.status is not None and conditions.is_terminal(decided.status)
         if outcome.error is not None and (not is_over or conditions.is_terminal(job.status)):
             raise outcome.error
@@ -241,14 +233,14 @@ class Reconciler:
             if (change := merge_patch(old, wire)) or decided.status is not None:
                 await self._write(job, change)
         if decided.status is not None:
-            self._on_status(job.namespace, read.status, decided.status)
+            self.on_status(job.namespace, read.status, decided.status)
         for event in decided.events:
-            await self._recorder.record(job, event)
+            await self.recorder.record(job, event)
 
     async def _write(self, job: ObjectMeta, change: dict[str, Any]) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
-        stored = await self._statuses.patch(self._client, self._resource, self._status_path(job.key), body)
-        self._writes.record(job.key, self._resource, stored.metadata.resource_version)
+        stored = await self.statuses.patch(self.client, self._resource, self._status_path(job.key), body)
+        self.writes.record(job.key, self._resource, stored.metadata.resource_version)
 
     def _status_path(self, key: str) -> str:
         namespace, _, name = key.partition("/")

@@ -4,9 +4,9 @@ It works on the job's JSON, since reading that into its type may be what fails.
 """
 
 import logging
-import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -42,33 +42,25 @@ class _Stored(msgspec.Struct, frozen=True):
     status: Any = None
 
 
+@dataclass
 class ReconcileErrors:
     """Reporter of the errors of jobs of one kind, which clears the report once a job is reconciled again."""
 
-    def __init__(
-        self,
-        client: Client,
-        resource: Resource,
-        writes: OwnWrites,
-        recorder: EventRecorder,
-        *,
-        now: Callable[[], datetime],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`now` is UTC, for conditions, and `clock` measures intervals."""
-        self._client = client
-        self._resource = resource
-        self._writes = writes
-        self._recorder = recorder
-        self._now = now
-        self._clock = clock
+    client: Client
+    resource: Resource
+    writes: OwnWrites
+    recorder: EventRecorder
+    now: Callable[[], datetime]
+    """UTC, for conditions."""
+    clock: Callable[[], float]
+    """Measures intervals."""
 
     async def report(self, key: str, raw: bytes, error: Exception, memory: JobMemory) -> None:
         """Report a failure, unless the job's status says so already; a server's response only once it persists."""
         memory.failures += 1
         stored = msgspec.json.decode(raw, type=_Stored)
         current = _conditions(stored.status)
-        now, at = self._now().replace(microsecond=0), self._clock()
+        now, at = self.now().replace(microsecond=0), self.clock()
         may_pass = isinstance(error, KubeError) and not isinstance(error, OutdatedCRDError)
         if may_pass and (memory.failures < FAILURES_BEFORE_REPORT or not _is_news(error, current)):
             return
@@ -80,16 +72,16 @@ class ReconcileErrors:
             return
         memory.failure_written = at
         await self._write(key, stored.metadata, changed)
-        await self._recorder.record(stored.metadata, Event("Warning", conditions.RECONCILE_ERROR, message))
+        await self.recorder.record(stored.metadata, Event("Warning", conditions.RECONCILE_ERROR, message))
 
     async def clear(self, key: str, raw: bytes, memory: JobMemory) -> None:
         """Clear the report, if there is one: the job is reconciled again."""
         memory.failures, memory.failure_written = 0, None
-        if conditions.RECONCILE_ERROR.encode() not in raw or self._writes.unseen(key):
+        if conditions.RECONCILE_ERROR.encode() not in raw or self.writes.unseen(key):
             return  # What was just written changes the job, and it comes again.
         stored = msgspec.json.decode(raw, type=_Stored)
         current = _conditions(stored.status)
-        changed = reconciled(current, self._now().replace(microsecond=0))
+        changed = reconciled(current, self.now().replace(microsecond=0))
         if changed != current:
             await self._write(key, stored.metadata, changed)
 
@@ -97,12 +89,12 @@ class ReconcileErrors:
         status = {"conditions": msgspec.to_builtins(changed), "state": conditions.state_of(changed)}
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": status}
         try:
-            path = self._resource.path(job.namespace, job.name, "status")
-            written = await self._client.patch_as(path, body, Stored)
+            path = self.resource.path(job.namespace, job.name, "status")
+            written = await self.client.patch_as(path, body, Stored)
         except KubeError as error:
             log.info("the condition %s could not be written: %s", conditions.RECONCILE_ERROR, error, extra={"job": key})
         else:
-            self._writes.record(key, self._resource, written.metadata.resource_version)
+            self.writes.record(key, self.resource, written.metadata.resource_version)
 
 
 def _conditions(status: Any) -> tuple[Condition, ...]:

@@ -61,8 +61,6 @@ class Integration:
     """Sets of child kinds, best first: of the first set that the server serves, objects are watched and created."""
     is_awaited: bool = False
     """Whether no job is reconciled before it is known which of the choices is served."""
-    rights: str = ""
-    """Manifest with the controller's rights, from the project's root; empty where every controller has them."""
 
     def reader(self, context: ReaderContext) -> JobReader | None:
         """Return a reader for one reconciler; None where nothing is to be read."""

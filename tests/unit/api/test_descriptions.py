@@ -9,14 +9,14 @@ import pytest
 
 from mxnet_operator.api import types
 from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.api.formats import mxnetjob, older_types
+from mxnet_operator.api.formats import older_types
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 
 HEADER = ("apiVersion", "kind", "metadata")
 """Described by the API server itself."""
 TYPES = {
     name
-    for module in (types, mxnetjob, older_types)
+    for module in (types, older_types)
     for name, each in vars(module).items()
     if isinstance(each, type) and issubclass(each, msgspec.Struct)
 }

@@ -111,7 +111,7 @@ def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
         ({"command": ["sh"]}, "the command is mxjob run"),
         ({"args": ["--no-logs"]}, "give its further options as options"),
         ({"timeout": "60"}, "Argo can't read '60'"),
-        ({"active_deadline_seconds": 5}, "would end the runner once, not the step"),
+        ({"active_deadline_seconds": 5}, "would end who waits, not the job"),
         ({"spec": None}, "give spec or manifest"),
         ({"retry_strategy": RetryStrategy(limit=2)}, "find the same failed job. .*backoffLimit"),
         ({"outputs": [Parameter(name="result")]}, "output result: the step has one of that name already"),

@@ -49,7 +49,7 @@ def objects(backend, of=None):
     of = of or job()
     manifests = backend.objects(of, gang_of(of))
     assert len(manifests) == len(backend.resources)
-    name = unique_group_name(of) if backend.name == coscheduling.NAME else "digits"
+    name = unique_group_name(of) if backend.rule is UNIQUE_PODGROUPS else "digits"
     for manifest, resource in zip(manifests, backend.resources, strict=True):
         assert manifest["apiVersion"] == f"{resource.group}/{resource.version}"
         assert manifest["metadata"]["name"] == name
@@ -94,7 +94,7 @@ def test_those_of_1_37_say_the_same_in_its_words(version):
 def test_the_newest_native_version_goes_first_and_coscheduling_after_all_of_them():
     versions = [each.resources[-1].version for each in backends_of("auto")]
     assert versions == ["v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"]
-    assert backends_of("auto")[-1].name == "coscheduling"
+    assert backends_of("auto")[-1].rule is UNIQUE_PODGROUPS
 
 
 def test_a_group_of_scheduler_plugins_waits_ten_seconds_per_attempt_and_has_resources_only_if_asked_for():
@@ -194,7 +194,7 @@ def stand_in(rule=PODGROUPS):
         return ({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": group_metadata(of, gang, name)},)
 
     decorate = coscheduling.backend().decorate
-    return GangBackend(name="stand-in", resources=(LEASES,), objects=lease, decorate=decorate, rule=rule)
+    return GangBackend(resources=(LEASES,), objects=lease, decorate=decorate, rule=rule)
 
 
 @pytest.fixture
@@ -299,7 +299,7 @@ async def test_one_whose_groups_may_not_be_listed_does_not_keep_the_next_one_fro
             return await ask(path, *args, **kwargs)
 
         monkeypatch.setattr(w.client, "get", forbidden)
-        first = msgspec.structs.replace(stand_in(), name="first", resources=(CONFIGMAPS,))
+        first = msgspec.structs.replace(stand_in(), resources=(CONFIGMAPS,))
         await w.start(integrations=[Gangs((first, stand_in()))], discovery_interval=0.02)
         await w.submit(gang())
         await w.pods(5)

@@ -128,7 +128,6 @@ async def test_a_service_that_selects_by_other_labels_is_replaced_once_no_pod_ha
 def stand_in():
     """A gang scheduler that has Volcano's rule; its groups are Leases, and ready as soon as they are observed."""
     return GangBackend(
-        name="volcano",
         resources=(LEASES,),
         objects=lambda of, gang: (
             {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": group_metadata(of, gang)},

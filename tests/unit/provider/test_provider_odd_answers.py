@@ -9,7 +9,7 @@ from scripted_api import answer, make_object, make_status, scripted_api
 from waiting import MOMENT
 
 from mxnet_operator.client.job_client import JobRef
-from mxnet_operator.client.outage import Retries
+from mxnet_operator.client.outage import Outage
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.hooks.api_errors import is_transient
@@ -55,7 +55,7 @@ def sync_hook(url, **options):
 @pytest.fixture(autouse=True)
 def once(monkeypatch):
     """Without the retries, which are for what `is_transient` says."""
-    monkeypatch.setattr(Retries, "is_given_up", lambda *_, **__: True)
+    monkeypatch.setattr(Outage, "lasts_too_long", lambda *_: True)
 
 
 def judge(name, odd, error):

@@ -2,7 +2,7 @@
 
 from mxnet_operator.api import names
 from mxnet_operator.client.job_client import JobRef
-from mxnet_provider.stalled_gang import StalledGang
+from mxnet_provider.replica_logs import StalledGang
 
 REPLICAS = {"Scheduler": {"replicas": 1}, "Worker": {"replicas": 2}}
 JOB = {

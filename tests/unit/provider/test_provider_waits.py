@@ -278,4 +278,4 @@ def test_a_job_that_has_the_name_by_now_is_not_the_tasks(state):
     job = {"metadata": {"name": "digits", "uid": "another"}, "status": {"state": state, "conditions": conditions}}
     found = completion_of(job, "its own", now=0.0)
     assert found is not None
-    assert (found.status, found.reason) == ("deleted", "Replaced")
+    assert (found.status, "another has its name" in found.message) == ("deleted", True)

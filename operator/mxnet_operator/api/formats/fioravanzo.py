@@ -39,4 +39,4 @@ _DEFINITION: Final = Definition(
     ),
     transitions=(counts_of_list_stay(SCHEDULER),),
 )
-FIORAVANZO: Final[Format] = list_format("fioravanzo", _DEFINITION, KIND.api_version, _DEFAULTS)
+FIORAVANZO: Final[Format] = list_format("fioravanzo", _DEFINITION, _DEFAULTS)

@@ -49,16 +49,14 @@ class Format(msgspec.Struct, frozen=True):
     """Name in `status.form`."""
     definition: Definition
     """Definition of its kind, which several formats may share."""
-    title: str
-    """Name for people."""
     spec_to_v1: Callable[[Spec, Note], Spec]
     """Function that returns the v1 spec with this format's defaults written out."""
-    conflicts: Callable[[Spec], Iterator[FieldError]]
-    """Function that returns the errors of a spec that the schema and its rules can't express."""
-    words: Callable[[MXJobStatus, bool], dict[str, Any]]
-    """Function that returns the status fields besides or instead of v1's, given whether pods are left to delete."""
     read: Callable[[Status], Status]
-    """Inverse of the status function, also for what the format's first operator wrote; keeps unknown fields."""
+    """Inverse of `words`, also for what the format's first operator wrote; keeps unknown fields."""
+    words: Callable[[MXJobStatus, bool], dict[str, Any]] = lambda *_: {}
+    """Function that returns the status fields besides or instead of v1's, given whether pods are left to delete."""
+    conflicts: Callable[[Spec], Iterator[FieldError]] = lambda _: iter(())
+    """Function that returns the errors of a spec that the schema and its rules can't express."""
     has_runtime_id: bool = False
     has_phases: bool = False
     """Whether its status has phases, the last of which needs a write when the clean-up is complete."""
@@ -66,13 +64,3 @@ class Format(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> Kind:
         return self.definition.kind
-
-
-def no_words(_status: MXJobStatus, _pods_left: bool) -> dict[str, Any]:
-    """Return a status unchanged: for a format whose status is v1's."""
-    return {}
-
-
-def no_conflicts(_spec: Spec) -> Iterator[FieldError]:
-    """Return no errors: for a format that schema and rules cover completely."""
-    return iter(())

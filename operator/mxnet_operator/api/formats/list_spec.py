@@ -1,6 +1,7 @@
 """Specs with a list of replicas, `spec.replicaSpecs`, as three kinds have it with small differences."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -29,43 +30,36 @@ class ListDefaults(msgspec.Struct, frozen=True):
     """Exit codes besides those of our own table (`api/exit_codes.py`)."""
 
 
-def list_to_v1(defaults: ListDefaults) -> Callable[[Spec, Note], Spec]:
-    def convert(spec: Spec, note: Note) -> Spec:
-        mode = spec.get("jobMode")
-        note(
-            ("spec", "jobMode"),
-            f"was {mode}: in v1 the replicas say so" if mode else "a job with a list of replicas trains",
-        )
-        specs = {}
-        for entry in spec["replicaSpecs"]:
-            name = names.canonical_type(type_of(entry, defaults.entry_type)) or ""
-            if not entry.get("mxReplicaType"):
-                note(("spec", "mxReplicaSpecs", name), "named no type: the format's default")
-            specs[name] = _replica(entry, defaults, spec, ("spec", "mxReplicaSpecs", name), note)
-        ordered = {name: specs[name] for name in names.REPLICA_TYPES if name in specs}
-        note(("spec", "mxReplicaSpecs"), "was the list spec.replicaSpecs")
-        for field in ("RuntimeId", "mxImage"):
-            if field in spec:
-                note(("spec", "mxReplicaSpecs"), f"{field} is left out: {_LEFT_OUT[field]}")
-        return {
-            "jobMode": TRAINING,
-            "runPolicy": _run_policy(spec, defaults, specs, note),
-            **_success_policy(spec, note),
-            "mxReplicaSpecs": ordered,
-        }
-
-    return convert
+def _to_v1(defaults: ListDefaults, spec: Spec, note: Note) -> Spec:
+    mode = spec.get("jobMode")
+    note(
+        ("spec", "jobMode"),
+        f"was {mode}: in v1 the replicas say so" if mode else "a job with a list of replicas trains",
+    )
+    specs = {}
+    for entry in spec["replicaSpecs"]:
+        name = names.canonical_type(type_of(entry, defaults.entry_type)) or ""
+        if not entry.get("mxReplicaType"):
+            note(("spec", "mxReplicaSpecs", name), "named no type: the format's default")
+        specs[name] = _replica(entry, defaults, spec, ("spec", "mxReplicaSpecs", name), note)
+    ordered = {name: specs[name] for name in names.REPLICA_TYPES if name in specs}
+    note(("spec", "mxReplicaSpecs"), "was the list spec.replicaSpecs")
+    for field in ("RuntimeId", "mxImage"):
+        if field in spec:
+            note(("spec", "mxReplicaSpecs"), f"{field} is left out: {_LEFT_OUT[field]}")
+    return {
+        "jobMode": TRAINING,
+        "runPolicy": _run_policy(spec, defaults, specs, note),
+        **_success_policy(spec, note),
+        "mxReplicaSpecs": ordered,
+    }
 
 
-def list_conflicts(defaults: ListDefaults) -> Callable[[Spec], Iterator[FieldError]]:
-    """Return the errors of ambiguous fields in a spec of a list format: a port that is given twice."""
-
-    def conflicts(spec: Spec) -> Iterator[FieldError]:
-        for position, entry in enumerate(spec["replicaSpecs"]):
-            path = f"spec.replicaSpecs[{position}]"
-            yield from port_conflicts(path, defaults.port_field, entry.get(defaults.port_field), entry["template"])
-
-    return conflicts
+def _conflicts(defaults: ListDefaults, spec: Spec) -> Iterator[FieldError]:
+    """Yield an error for each port that is given twice."""
+    for position, entry in enumerate(spec["replicaSpecs"]):
+        path = f"spec.replicaSpecs[{position}]"
+        yield from port_conflicts(path, defaults.port_field, entry.get(defaults.port_field), entry["template"])
 
 
 _LEFT_OUT: Final = {
@@ -118,17 +112,16 @@ def _replica(entry: dict[str, Any], defaults: ListDefaults, spec: Spec, path: Pa
 
 
 def list_format(
-    name: str, definition: Definition, api_version: str, defaults: ListDefaults, *, type_field: str = "mx_replica_type"
+    name: str, definition: Definition, defaults: ListDefaults, *, type_field: str = "mx_replica_type"
 ) -> Format:
     """Return a list format with these defaults; `type_field` names a replica's type in its status."""
     return Format(
         name,
         definition,
-        api_version,
-        list_to_v1(defaults),
-        list_conflicts(defaults),
-        list_words(type_field),
+        partial(_to_v1, defaults),
         read_list_status,
+        partial(list_words, type_field),
+        partial(_conflicts, defaults),
         has_runtime_id=True,
         has_phases=True,
     )

@@ -44,4 +44,4 @@ _DEFINITION: Final = Definition(
     ),
     transitions=(counts_of_list_stay(WORKER),),
 )
-MLKUBE: Final[Format] = list_format("mlkube", _DEFINITION, KIND.api_version, _DEFAULTS, type_field="Mx_replica_type")
+MLKUBE: Final[Format] = list_format("mlkube", _DEFINITION, _DEFAULTS, type_field="Mx_replica_type")

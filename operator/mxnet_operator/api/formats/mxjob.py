@@ -6,7 +6,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.flat_spec import flat_to_v1, label_conflicts
-from mxnet_operator.api.formats.format import Definition, Format, Note, Spec, Status, no_conflicts, no_words
+from mxnet_operator.api.formats.format import Definition, Format, Status
 from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, list_rules
 from mxnet_operator.api.formats.list_spec import ListDefaults, list_format
 from mxnet_operator.api.formats.lists import WORKER
@@ -39,14 +39,9 @@ DEFINITION: Final = Definition(
 )
 
 
-def _as_it_is(spec: Spec, _note: Note) -> Spec:
-    return spec
-
-
-V1: Final = Format("v1", DEFINITION, "kubeflow.org/v1", _as_it_is, no_conflicts, no_words, counts_as_map)
+V1: Final = Format("v1", DEFINITION, lambda spec, _: spec, counts_as_map)
 """Format of training-operator 1.8.1, today's, with the policies under `spec.runPolicy`."""
-_FLAT_TITLE: Final = "kubeflow.org/v1 as mxnet-operator had it"
-FLAT_V1: Final = Format("flat-v1", DEFINITION, _FLAT_TITLE, flat_to_v1, label_conflicts, no_words, counts_as_map)
+FLAT_V1: Final = Format("flat-v1", DEFINITION, flat_to_v1, counts_as_map, conflicts=label_conflicts)
 """Format of mxnet-operator: the fields of training-operator's runPolicy are directly in `spec`."""
 
 
@@ -60,11 +55,9 @@ def _read(status: Status) -> Status:
     return {"replicaStatuses": status.get("mxReplicaStatuses") or {}, **counts_as_map(status)}
 
 
-V1BETA1: Final = Format(
-    "v1beta1", DEFINITION, "kubeflow.org/v1beta1", flat_to_v1, label_conflicts, _words, _read, has_runtime_id=True
-)
+V1BETA1: Final = Format("v1beta1", DEFINITION, flat_to_v1, _read, _words, label_conflicts, has_runtime_id=True)
 """Format of kubeflow/mxnet-operator: flat policies, `label`, and `status.mxReplicaStatuses`."""
 
 _DEFAULTS: Final = ListDefaults(entry_type=WORKER, port_field="PsRootPort", port=9091, clean_pod_policy="All")
-V1ALPHA1: Final[Format] = list_format("v1alpha1", DEFINITION, "kubeflow.org/v1alpha1", _DEFAULTS)
+V1ALPHA1: Final[Format] = list_format("v1alpha1", DEFINITION, _DEFAULTS)
 """Format of jzp1025/mx-operator and of the first kubeflow/mxnet-operator: a list of replicas."""

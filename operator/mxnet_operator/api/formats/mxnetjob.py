@@ -5,49 +5,23 @@ Its pods carry `job_type` and `kubeflow.org` as labels; `controller-uid` and `ta
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Final
-
-from msgspec import Meta
+from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.format import Definition, Format, Note, Path, Spec, no_conflicts, no_words
+from mxnet_operator.api.formats.format import Definition, Format, Note, Path, Spec
 from mxnet_operator.api.formats.list_spec import TRAINING
-from mxnet_operator.api.formats.older_types import FLAT_FIELDS, MAX_ENTRIES, FlatSpec, ListSpec, MapSpec
+from mxnet_operator.api.formats.older_types import FLAT_FIELDS, FlatSpec, ListSpec, MapSpec, NetSpec
 from mxnet_operator.api.formats.phases import counts_as_map
 from mxnet_operator.api.formats.refusals import ENTRY, LIST, no_field
 from mxnet_operator.api.formats.templates import port_of, port_path, with_port
 from mxnet_operator.api.formats.transition_rules import COUNTS_OF_NET_STAY
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL, Rule, counts_of_map, main_container, names_of_map_fit
-from mxnet_operator.api.types import ApiStruct, ReplicaCount, RestartPolicy, Template
 
 KIND: Final = Kind(names.GROUP, "MXNetJob", "mxnetjobs", "mxnetjob", ("v1alpha1",), "v1alpha1")
 """Kind of the proposal to Kubeflow (examples/seeds/000-mxnetjob-proposal)."""
 PORT: Final = 9092
 _TYPES: Final = ("scheduler", "server", "worker")
-
-
-class NetReplica(ApiStruct, frozen=True, kw_only=True):
-    """NetReplica describes the replicas of one type of an MXNetJob."""
-
-    replicas: ReplicaCount = None
-    restart_policy: Annotated[
-        RestartPolicy | None,
-        Meta(description="restartPolicy defines whether a failed replica is retried. Defaults to Never."),
-    ] = None
-    template: Template
-
-
-class NetSpec(ApiStruct, frozen=True, kw_only=True):
-    """NetSpec is the desired state of an MXNetJob."""
-
-    replica_specs: Annotated[
-        dict[str, NetReplica],
-        Meta(
-            description="replicaSpecs maps the types scheduler, server and worker to their replicas.",
-            max_length=MAX_ENTRIES,
-        ),
-    ]
 
 
 def _rules() -> Iterator[Rule]:
@@ -102,6 +76,4 @@ def _replica(replica: dict[str, Any], written: str, path: Path, note: Note) -> d
     return {**replica, "template": {**template, "metadata": {**metadata, "labels": labels}}}
 
 
-MXNETJOB: Final = Format(
-    "mxnetjob", _DEFINITION, f"{KIND.api_version} {KIND.kind}", _to_v1, no_conflicts, no_words, counts_as_map
-)
+MXNETJOB: Final = Format("mxnetjob", _DEFINITION, _to_v1, counts_as_map)

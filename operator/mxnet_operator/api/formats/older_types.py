@@ -12,6 +12,7 @@ from mxnet_operator.api.types import (
     Int64,
     ObjectName,
     ReplicaCount,
+    ReplicaSpec,
     SchedulingPolicy,
     Template,
 )
@@ -27,12 +28,10 @@ ListType = Literal["", "SCHEDULER", "SERVER", "WORKER"]
 class Chief(ApiStruct, frozen=True, kw_only=True):
     """Chief names the replica whose exit decides the result of the job."""
 
-    replica_name: Annotated[
-        ListType | None, Meta(description="replicaName is the type of the chief: SCHEDULER (default) or WORKER.")
-    ] = None
-    replica_index: Annotated[Int32 | None, Meta(description="replicaIndex is the index of the chief, which is 0.")] = (
-        None
-    )
+    replica_name: ListType | None = None
+    """replicaName is the type of the chief: SCHEDULER (default) or WORKER."""
+    replica_index: Int32 | None = None
+    """replicaIndex is the index of the chief, which is 0."""
 
 
 class TerminationPolicy(ApiStruct, frozen=True, kw_only=True):
@@ -44,72 +43,62 @@ class TerminationPolicy(ApiStruct, frozen=True, kw_only=True):
 class ListReplica(ApiStruct, frozen=True, kw_only=True):
     """ListReplica describes the replicas of one type."""
 
-    mx_replica_type: Annotated[
-        ListType | None,
-        Meta(
-            description="mxReplicaType is SCHEDULER, SERVER or WORKER. Defaults to WORKER, in fioravanzo.org to"
-            " SCHEDULER."
-        ),
-    ] = None
+    mx_replica_type: ListType | None = None
+    """mxReplicaType is SCHEDULER, SERVER or WORKER. Defaults to WORKER, in fioravanzo.org to SCHEDULER."""
     replicas: ReplicaCount = None
-    ps_root_port: Annotated[
-        Port | None, Meta(description="PsRootPort is the port of the Scheduler. Defaults to 9091.")
-    ] = msgspec.field(default=None, name="PsRootPort")
-    mx_port: Annotated[
-        Port | None, Meta(description="mxPort is the port of the Scheduler in fioravanzo.org. Defaults to 9000.")
-    ] = None
+    ps_root_port: Port | None = msgspec.field(default=None, name="PsRootPort")
+    """PsRootPort is the port of the Scheduler. Defaults to 9091."""
+    mx_port: Port | None = None
+    """mxPort is the port of the Scheduler in fioravanzo.org. Defaults to 9000."""
     template: Template
 
 
 class ListSpec(ApiStruct, frozen=True, kw_only=True):
     """ListSpec is the desired state of a job of kubeflow.org/v1alpha1, fioravanzo.org or mxnet.mlkube.io."""
 
-    job_mode: Annotated[Text | None, Meta(description="jobMode is dist or local.")] = None
-    replica_specs: Annotated[
-        tuple[ListReplica, ...],
-        Meta(description="replicaSpecs lists the replicas, one entry for each type.", max_length=MAX_ENTRIES),
-    ]
-    runtime_id: Annotated[
-        Text | None, Meta(description="RuntimeId is ignored; the controller sets status.RuntimeId.")
-    ] = msgspec.field(default=None, name="RuntimeId")
-    mx_image: Annotated[Text | None, Meta(description="mxImage is ignored, as it always was.")] = None
+    job_mode: Text | None = None
+    """jobMode is dist or local."""
+    replica_specs: Annotated[tuple[ListReplica, ...], Meta(max_length=MAX_ENTRIES)]
+    """replicaSpecs lists the replicas, one entry for each type."""
+    runtime_id: Text | None = msgspec.field(default=None, name="RuntimeId")
+    """RuntimeId is ignored; the controller sets status.RuntimeId."""
+    mx_image: Text | None = None
+    """mxImage is ignored, as it always was."""
     termination_policy: TerminationPolicy | None = None
-    cleanup_pod_policy: Annotated[
-        CleanPodPolicy | None,
-        Meta(description="cleanupPodPolicy defines which pods of a finished job are deleted. Defaults to All."),
-    ] = None
-    scheduler_name: Annotated[
-        ObjectName | None,
-        Meta(description="schedulerName is the scheduler of the pods whose template names none."),
-    ] = None
+    cleanup_pod_policy: CleanPodPolicy | None = None
+    """cleanupPodPolicy defines which pods of a finished job are deleted. Defaults to All."""
+    scheduler_name: ObjectName | None = None
+    """schedulerName is the scheduler of the pods whose template names none."""
+
+
+class NetSpec(ApiStruct, frozen=True, kw_only=True):
+    """NetSpec is the desired state of an MXNetJob."""
+
+    replica_specs: Annotated[dict[str, ReplicaSpec], Meta(max_length=MAX_ENTRIES)]
+    """replicaSpecs maps the types scheduler, server and worker to their replicas."""
 
 
 class FlatSpec(ApiStruct, frozen=True, kw_only=True):
     """FlatSpec has the fields of v1's runPolicy where v1beta1 and mxnet-operator's v1 had them, directly in spec."""
 
-    clean_pod_policy: Annotated[
-        CleanPodPolicy | None,
-        Meta(description="cleanPodPolicy is v1beta1's runPolicy.cleanPodPolicy. Defaults to All."),
-    ] = None
-    ttl_seconds_after_finished: Annotated[
-        Int32 | None,
-        Meta(description="ttlSecondsAfterFinished is v1beta1's runPolicy.ttlSecondsAfterFinished."),
-    ] = None
-    active_deadline_seconds: Annotated[
-        Int64 | None,
-        Meta(description="activeDeadlineSeconds is kubeflow/mxnet-operator's runPolicy.activeDeadlineSeconds."),
-    ] = None
-    backoff_limit: Annotated[
-        Int32 | None, Meta(description="backoffLimit is kubeflow/mxnet-operator's runPolicy.backoffLimit.")
-    ] = None
+    clean_pod_policy: CleanPodPolicy | None = None
+    """cleanPodPolicy is v1beta1's runPolicy.cleanPodPolicy. Defaults to All."""
+    ttl_seconds_after_finished: Int32 | None = None
+    """ttlSecondsAfterFinished is v1beta1's runPolicy.ttlSecondsAfterFinished."""
+    active_deadline_seconds: Int64 | None = None
+    """activeDeadlineSeconds is kubeflow/mxnet-operator's runPolicy.activeDeadlineSeconds."""
+    backoff_limit: Int32 | None = None
+    """backoffLimit is kubeflow/mxnet-operator's runPolicy.backoffLimit."""
     scheduling_policy: SchedulingPolicy | None = None
-    suspend: Annotated[bool | None, Meta(description="suspend is kubeflow/mxnet-operator's runPolicy.suspend.")] = None
+    suspend: bool | None = None
+    """suspend is kubeflow/mxnet-operator's runPolicy.suspend."""
 
 
 class LabelledReplica(ApiStruct, frozen=True, kw_only=True):
     """LabelledReplica has the field of a v1beta1 replica that v1 lacks."""
 
-    label: Annotated[Text | None, Meta(description="label is the key of a TVM RPC server in v1beta1.")] = None
+    label: Text | None = None
+    """label is the key of a TVM RPC server in v1beta1."""
 
 
 FLAT_FIELDS = tuple(field.encode_name for field in msgspec.structs.fields(FlatSpec))
@@ -139,22 +128,13 @@ class MapReplica(ApiStruct, frozen=True, kw_only=True):
 class OlderStatus(ApiStruct, frozen=True, kw_only=True):
     """OlderStatus has the fields of the status of older formats that v1 lacks."""
 
-    form: Annotated[
-        str | None, Meta(description="form is the older format in which the job was written; unset for v1.")
-    ] = None
-    runtime_id: Annotated[
-        str | None,
-        Meta(description="RuntimeId is the first four characters of the uid, as in the pods' label runtime-id."),
-    ] = msgspec.field(default=None, name="RuntimeId")
-    phase: Annotated[
-        Literal["", "Creating", "Running", "CleanUp", "Failed", "Done"] | None,
-        Meta(description="phase is the phase of a job of v1alpha1, fioravanzo.org or mxnet.mlkube.io."),
-    ] = None
-    reason: Annotated[str | None, Meta(description="reason explains a failure or restart, beside phase.")] = None
-    mx_replica_statuses: Annotated[
-        dict[str, Any] | None,
-        Meta(
-            description="mxReplicaStatuses is replicaStatuses under its name in v1beta1.",
-            extra_json_schema={"x-kubernetes-preserve-unknown-fields": True},
-        ),
-    ] = None
+    form: str | None = None
+    """form is the older format in which the job was written; unset for v1."""
+    runtime_id: str | None = msgspec.field(default=None, name="RuntimeId")
+    """RuntimeId is the first four characters of the uid, as in the pods' label runtime-id."""
+    phase: Literal["", "Creating", "Running", "CleanUp", "Failed", "Done"] | None = None
+    """phase is the phase of a job of v1alpha1, fioravanzo.org or mxnet.mlkube.io."""
+    reason: str | None = None
+    """reason explains a failure or restart, beside phase."""
+    mx_replica_statuses: Opaque | None = None
+    """mxReplicaStatuses is replicaStatuses under its name in v1beta1."""

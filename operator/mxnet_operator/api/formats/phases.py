@@ -4,7 +4,6 @@
 have Unknown ours says more (Created, Restarting, Suspended). Argo and the command line need one word of every format.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from mxnet_operator.api import conditions, names
@@ -26,22 +25,18 @@ _SPOKEN_OF: Final = (conditions.RESTARTING, conditions.FAILED)
 """States whose cause `reason` states."""
 
 
-def list_words(type_key: str) -> Callable[[MXJobStatus, bool], dict[str, Any]]:
-    """Return the function that writes a list format's status; `type_key` is its name of an entry's type."""
-
-    def words(status: MXJobStatus, pods_left: bool) -> dict[str, Any]:
-        if not status.state:
-            return {}
-        over = status.state in conditions.TERMINAL
-        fields: dict[str, Any] = {
-            "phase": CLEAN_UP if over and pods_left else _PHASES[status.state],
-            "reason": _reason(status),
-        }
-        if status.replica_statuses:
-            fields["replicaStatuses"] = [_entry(type_key, *each) for each in status.replica_statuses.items()]
-        return fields
-
-    return words
+def list_words(type_key: str, status: MXJobStatus, pods_left: bool) -> dict[str, Any]:
+    """Return the fields of a list format's status; `type_key` is its name of an entry's type."""
+    if not status.state:
+        return {}
+    over = status.state in conditions.TERMINAL
+    fields: dict[str, Any] = {
+        "phase": CLEAN_UP if over and pods_left else _PHASES[status.state],
+        "reason": _reason(status),
+    }
+    if status.replica_statuses:
+        fields["replicaStatuses"] = [_entry(type_key, *each) for each in status.replica_statuses.items()]
+    return fields
 
 
 def read_list_status(status: Status) -> Status:

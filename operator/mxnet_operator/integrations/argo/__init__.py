@@ -14,21 +14,17 @@ class WorkflowReader(JobReader):
     """Reader of the workflows that own jobs, and watchdog of their pollers."""
 
     def __init__(self, context: ReaderContext) -> None:
-        """Create a reader that has read nothing."""
         self._workflows = Workflows(context)
         self._pollers = Pollers(context, self._workflows)
 
     async def observe(self, job: MXJob, manifest: bytes, observed: Observed) -> Observed:
-        """Return the observation with the end of the job's workflow."""
         why = await self._workflows.why_over(job.metadata.key, job, manifest)
         return observed.with_fact(WorkflowOver(why)) if why else observed
 
     async def after(self, job: MXJob) -> timedelta | None:
-        """Complete the results of dead pollers, and report progress to live ones."""
         return await self._pollers.check(job)
 
     def forget(self, key: str) -> None:
-        """Drop what was read for a deleted job."""
         self._workflows.forget(key)
         self._pollers.forget(key)
 
@@ -38,8 +34,6 @@ class Argo(Integration):
 
     name = "argo"
     policy = ArgoPolicy()
-    rights = "operator/manifests/components/argo/rbac.yaml"
 
     def reader(self, context: ReaderContext) -> JobReader:
-        """Return a reader of workflows."""
         return WorkflowReader(context)

@@ -30,22 +30,17 @@ class ArgoPolicy(IntegrationPolicy):
 
     def follow_parent(self, state: JobState) -> Effects:
         """Return the job's deletion once its workflow is over; before, when to check on that again."""
-        found = state.observed.fact(WorkflowOver)
-        if found is not None:
-            return deleted(state.asked, found.why)
-        return Effects(requeue_after=READ_INTERVAL if goes_with_workflow(state.asked) else None)
+        found, job = state.observed.fact(WorkflowOver), state.asked
+        if found is None:
+            return Effects(requeue_after=READ_INTERVAL if goes_with_workflow(job) else None)
+        message = f"The workflow {found.why}: the job is deleted, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} says."
+        return Effects(
+            actions=(DeleteJob(job.metadata.name, job.metadata.uid),),
+            events=(Event("Normal", "WorkflowOver", message),),
+            is_final=True,
+        )
 
 
 def goes_with_workflow(job: MXJob) -> bool:
     """Return whether the job's manifest asks for it, and it is unfinished."""
     return job.metadata.annotations.get(names.DELETE_WITH_WORKFLOW_ANNOTATION) == "true" and can_end(job)
-
-
-def deleted(job: MXJob, why: str) -> Effects:
-    """Return the effects that delete a job whose workflow is over, for this reason."""
-    message = f"The workflow {why}: the job is deleted, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} says."
-    return Effects(
-        actions=(DeleteJob(job.metadata.name, job.metadata.uid),),
-        events=(Event("Normal", "WorkflowOver", message),),
-        is_final=True,
-    )

@@ -18,11 +18,12 @@ from mxnet_operator.api.conditions import is_terminal
 from mxnet_operator.api.types import MXJob, ObjectMeta
 from mxnet_operator.integrations.argo.workflows import Workflows
 from mxnet_operator.integrations.integration import ReaderContext
-from mxnet_operator.kube.answers import Metadata, Shape
+from mxnet_operator.kube.answers import AnyObject, Metadata, Shape
 from mxnet_operator.kube.errors import ApiError, KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.readers.pods import PodStatus
 
 COMPLETED_LABEL: Final = "workflows.argoproj.io/completed"
 NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"
@@ -44,14 +45,10 @@ class _Spec(Shape, frozen=True):
     containers: list[_Container] | None = None
 
 
-class _Status(Shape, frozen=True):
-    phase: str = ""
-
-
 class _Pod(Shape, frozen=True):
     metadata: Metadata
     spec: _Spec = _Spec()
-    status: _Status = _Status()
+    status: PodStatus = PodStatus()
 
     @property
     def node(self) -> str:
@@ -61,10 +58,6 @@ class _Pod(Shape, frozen=True):
 
 class _Pods(Shape, frozen=True):
     items: list[msgspec.Raw]
-
-
-class _TaskResult(Shape, frozen=True):
-    metadata: Metadata
 
 
 class _Checked(msgspec.Struct, frozen=True):
@@ -80,7 +73,6 @@ class Pollers:
     """Watchdog of the pollers of workflows with jobs, which reads each workflow no more often than needed."""
 
     def __init__(self, context: ReaderContext, workflows: Workflows) -> None:
-        """Create a watchdog that has checked nothing."""
         self._client, self._record, self._clock = context.client, context.record, context.clock
         self._workflows = workflows
         self._checked: dict[tuple[str, str], _Checked] = {}
@@ -88,7 +80,6 @@ class Pollers:
         """Progress by the key of its job."""
 
     def forget(self, key: str) -> None:
-        """Drop what was reported for a deleted job."""
         self._reported.pop(key, None)
 
     async def check(self, job: MXJob) -> timedelta | None:
@@ -166,7 +157,7 @@ class Pollers:
         """Complete the result of a dead poller, where it says that more is to come."""
         path = WORKFLOW_TASK_RESULTS.path(job.namespace, pod.node)
         try:
-            result = await self._client.get_as(path, _TaskResult)
+            result = await self._client.get_as(path, AnyObject)
             if (result.metadata.labels or {}).get(REPORTED_LABEL) != "false":
                 return
             await self._client.patch(path, {"metadata": {"labels": {REPORTED_LABEL: "true"}}})

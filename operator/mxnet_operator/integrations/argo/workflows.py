@@ -46,12 +46,10 @@ class Workflows:
     """Reader of workflows that limits its rate, since a job is reconciled far more often."""
 
     def __init__(self, context: ReaderContext) -> None:
-        """Create a reader that has read nothing."""
         self._client, self._record, self._clock = context.client, context.record, context.clock
         self._asked: dict[str, _Asked] = {}
 
     def forget(self, key: str) -> None:
-        """Drop what was read for a deleted job."""
         self._asked.pop(key, None)
 
     async def why_over(self, key: str, job: MXJob, raw: bytes) -> str:

@@ -46,7 +46,6 @@ class Gangs(Integration):
     is_awaited = True
 
     def __init__(self, backends: tuple[GangBackend, ...] = (), policy: GangPolicy | None = None) -> None:
-        """Use the first of these that is served."""
         self.policy = policy or GangPolicy()
         self.choices = tuple(child_kinds(backend) for backend in backends)
 

@@ -6,6 +6,7 @@ Each back end is one file beside this one, and a row in `SCHEDULERS`.
 import contextlib
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -41,8 +42,6 @@ _MESSAGE: Final = 1024
 class GangBackend(msgspec.Struct, frozen=True, kw_only=True):
     """Gang scheduler by which the pods of a job are placed at once or not at all."""
 
-    name: str
-    """Value of `--gang-scheduling`; several that differ in the API version only share one."""
     resources: tuple[Resource, ...]
     """The kinds of its objects in the order of their creation, the pod group last; served where all of them are."""
     objects: Callable[[MXJob, Gang], tuple[dict[str, Any], ...]]
@@ -98,16 +97,10 @@ def condition_message(group: dict[str, Any], types: Collection[str], status: str
     return next((str(c.get("message") or "") for c in found), "")
 
 
-def with_priority_class(spec: dict[str, Any], gang: Gang) -> dict[str, Any]:
-    """Return a pod's spec with the gang's priority class, where it has none of its own."""
-    if not gang.priority_class or spec.get("priorityClassName"):
-        return spec
-    return {**spec, "priorityClassName": gang.priority_class}
-
-
-def with_scheduler(spec: dict[str, Any], scheduler: str) -> dict[str, Any]:
-    """Return a pod's spec with this scheduler's name, where it has none of its own."""
-    return spec if not scheduler or spec.get("schedulerName") else {**spec, "schedulerName": scheduler}
+def with_scheduling(spec: dict[str, Any], gang: Gang, scheduler: str = "") -> dict[str, Any]:
+    """Return a pod's spec with the gang's priority class and this scheduler's name, where it has none of its own."""
+    given = {"priorityClassName": gang.priority_class, "schedulerName": scheduler}
+    return {**spec, **{field: name for field, name in given.items() if name and not spec.get(field)}}
 
 
 def child_kinds(backend: GangBackend) -> tuple[ChildKind, ...]:
@@ -117,14 +110,11 @@ def child_kinds(backend: GangBackend) -> tuple[ChildKind, ...]:
 
 
 def _workload_kind(backend: GangBackend, index: int) -> ChildKind:
-    def build(job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
-        return _objects(backend, job)[index]
-
     return ChildKind(
         resource=backend.resources[index],
         project=lambda raw: project_metadata(raw, GangWorkloadView),
         create=CreateGangWorkload,
-        build=build,
+        build=partial(_build, backend, index),
         end=(DeleteGangWorkload,),
         rule=WORKLOADS,
     )
@@ -139,9 +129,6 @@ def _group_kind(backend: GangBackend) -> ChildKind:
         ready, says = backend.ready_for_pods(group), backend.describe(group)[:_MESSAGE]
         view = msgspec.structs.replace(child.view, ready=ready, says=says, touched_at=_touched_at(group))
         return Child(child.job, view)
-
-    def build(job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
-        return _objects(backend, job)[-1]
 
     def decorate(job: MXJob, pod: dict[str, Any]) -> dict[str, Any]:
         gang = gang_of(job)
@@ -158,7 +145,7 @@ def _group_kind(backend: GangBackend) -> ChildKind:
         resource=backend.resources[-1],
         project=project,
         create=CreatePodGroup,
-        build=build,
+        build=partial(_build, backend, -1),
         end=(DeletePodGroup, DeletePodGroupInForeground, ReleasePodGroup, TouchPodGroup),
         patch=_patch,
         rule=backend.rule,
@@ -182,8 +169,8 @@ def _touched_at(group: dict[str, Any]) -> datetime | None:
     return None
 
 
-def _objects(backend: GangBackend, job: MXJob) -> tuple[dict[str, Any], ...]:
+def _build(backend: GangBackend, index: int, job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
     gang = gang_of(job)
     if gang is None:
         raise ValueError(f"job {job.metadata.name} has no gang")
-    return backend.objects(job, gang)
+    return backend.objects(job, gang)[index]

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.integrations.gangs.backend import GangBackend, pod_group, with_priority_class, with_scheduler
+from mxnet_operator.integrations.gangs.backend import GangBackend, pod_group, with_scheduling
 from mxnet_operator.integrations.gangs.gang import UNIQUE_PODGROUPS, Gang, unique_group_name
 from mxnet_operator.kube.resources import Resource
 
@@ -41,14 +41,13 @@ def _objects(job: MXJob, gang: Gang) -> tuple[dict[str, Any], ...]:
 def _decorate(scheduler: str, job: MXJob, gang: Gang, pod: dict[str, Any]) -> dict[str, Any]:
     metadata = pod["metadata"]
     labels = {**metadata["labels"], LABEL: unique_group_name(job)}
-    spec = with_scheduler(with_priority_class(pod["spec"], gang), scheduler)
+    spec = with_scheduling(pod["spec"], gang, scheduler)
     return {**pod, "metadata": {**metadata, "labels": labels}, "spec": spec}
 
 
 def backend(scheduler: str = "") -> GangBackend:
     """Make the back end; pods whose template names no scheduler get this one, or with none the cluster's default."""
     return GangBackend(
-        name=NAME,
         resources=(POD_GROUP,),
         objects=_objects,
         decorate=partial(_decorate, scheduler),

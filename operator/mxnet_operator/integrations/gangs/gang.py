@@ -19,7 +19,7 @@ from mxnet_operator.api.types import MXJob, SchedulingPolicy
 from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, TouchChild
 from mxnet_operator.plan.children import ChildRule, Rules
 from mxnet_operator.plan.fewer_workers import placed_at_once
-from mxnet_operator.plan.observed import ChildView, Observed
+from mxnet_operator.plan.observed import ChildView
 from mxnet_operator.plan.replicas import replicas_in, restart_scope
 
 OWN_GROUPS: Final = (
@@ -58,13 +58,6 @@ class PodGroupView(ChildView, frozen=True, kw_only=True, gc=False):
     """The scheduler's own words for why it waits."""
     touched_at: datetime | None = None
     """When it was changed last to have its scheduler try the gang again."""
-
-
-class GangState(msgspec.Struct, frozen=True):
-    """A gang as it is observed."""
-
-    gang: Gang
-    group: PodGroupView | None
 
 
 class GangWorkloadView(ChildView, frozen=True, kw_only=True, gc=False):
@@ -149,7 +142,6 @@ def wanted_unique_groups(job: MXJob) -> tuple[CreatePodGroup, ...]:
 
 
 def wanted_workloads(job: MXJob) -> tuple[CreateGangWorkload, ...]:
-    """Return the Workload of a job with defaults."""
     return tuple(CreateGangWorkload(each.name, fingerprint=each.fingerprint) for each in wanted_groups(job))
 
 
@@ -169,17 +161,7 @@ WORKLOADS: Final = ChildRule(GangWorkloadView, wanted_workloads, DeleteGangWorkl
 
 
 def has_gangs(rules: Rules) -> bool:
-    """Whether a gang scheduler is served."""
     return any(rule.view is PodGroupView for rule in rules)
-
-
-def observed_gang(job: MXJob, observed: Observed, rules: Rules) -> GangState | None:
-    """Return the gang of a job with defaults where a gang scheduler is served; else None."""
-    gang = gang_of(job) if has_gangs(rules) else None
-    if gang is None:
-        return None
-    groups = (child for child in observed.children if isinstance(child, PodGroupView))
-    return GangState(gang, next(groups, None))
 
 
 def _templates(job: MXJob) -> Iterator[dict[str, Any]]:

@@ -10,12 +10,7 @@ from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.child_kinds import StoredChild
-from mxnet_operator.integrations.gangs.backend import (
-    GangBackend,
-    condition_message,
-    group_metadata,
-    with_priority_class,
-)
+from mxnet_operator.integrations.gangs.backend import GangBackend, condition_message, group_metadata, with_scheduling
 from mxnet_operator.integrations.gangs.gang import Gang
 from mxnet_operator.kube.resources import Resource
 
@@ -69,7 +64,7 @@ def _whole(version: str) -> Any:
 
 
 def _decorate(job: MXJob, gang: Gang, pod: dict[str, Any]) -> dict[str, Any]:
-    spec = {**with_priority_class(pod["spec"], gang), "schedulingGroup": {"podGroupName": job.metadata.name}}
+    spec = {**with_scheduling(pod["spec"], gang), "schedulingGroup": {"podGroupName": job.metadata.name}}
     return {**pod, "spec": spec}
 
 
@@ -107,7 +102,6 @@ def _dropped_of_pod(pod: StoredChild) -> str:
 
 def _backend(version: str) -> GangBackend:
     return GangBackend(
-        name=NAME,
         resources=(Resource(GROUP, version, "workloads"), Resource(GROUP, version, "podgroups")),
         objects=partial(_objects, version),
         decorate=_decorate,

@@ -13,7 +13,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.integrations.gangs.gang import GangState, gang_of, has_gangs, observed_gang
+from mxnet_operator.integrations.gangs.gang import Gang, PodGroupView, gang_of, has_gangs
 from mxnet_operator.integrations.gangs.local import gang_member, outdated_members
 from mxnet_operator.integrations.gangs.retry import touched_groups
 from mxnet_operator.plan.actions import CreatePod, Effects, Event, Reads, Teardown
@@ -38,10 +38,9 @@ class GangPolicy(IntegrationPolicy):
 
     def unplaced(self, state: JobState) -> Unplaced | None:
         """Return what keeps a whole gang from being scheduled."""
-        gang = observed_gang(state.job, state.observed, state.rules)
-        if gang is None and self.is_local and (of_job := gang_of(state.job)) is not None:
-            gang = GangState(of_job, None)
-        return _unplaced(gang, state.replicas)
+        gang = gang_of(state.job) if self.is_local or has_gangs(state.rules) else None
+        groups = (child for child in state.observed.children if isinstance(child, PodGroupView))
+        return None if gang is None else _unplaced(gang, next(groups, None), state.replicas)
 
     def end(self, state: JobState) -> Teardown | Reads | Effects:
         """Tear down an incomplete gang that has waited long enough for the rest, which counts as no failure.
@@ -49,8 +48,7 @@ class GangPolicy(IntegrationPolicy):
         A gang that holds nothing, has what it needs, or restarts pod by pod goes on.
         """
         job, replicas = state.job, state.replicas
-        found = observed_gang(job, state.observed, state.rules)
-        if found is None or restart_scope(job) != "Job":
+        if not has_gangs(state.rules) or gang_of(job) is None or restart_scope(job) != "Job":
             return Effects()
         waiting = [each.pod for each in replicas if each.state is ReplicaState.WAITING and each.pod is not None]
         unplaced = [pod for pod in waiting if not pod.is_placed]
@@ -89,20 +87,18 @@ def _with_marks(state: JobState, pod: CreatePod) -> CreatePod:
     return msgspec.structs.replace(pod, additions=(*pod.additions, marks))
 
 
-def _unplaced(state: GangState | None, replicas: tuple[Replica, ...]) -> Unplaced | None:
-    if state is None:
-        return None
-    if state.gang.minimum > state.gang.members:
+def _unplaced(gang: Gang, group: PodGroupView | None, replicas: tuple[Replica, ...]) -> Unplaced | None:
+    if gang.minimum > gang.members:
         return Unplaced(
             conditions.REASON_MIN_AVAILABLE,
-            f"0 of {state.gang.members} placed: spec.runPolicy.schedulingPolicy.minAvailable is {state.gang.minimum},"
-            f" and the job has {state.gang.members} pods: set it to {state.gang.members} or less",
+            f"0 of {gang.members} placed: spec.runPolicy.schedulingPolicy.minAvailable is {gang.minimum},"
+            f" and the job has {gang.members} pods: set it to {gang.members} or less",
         )
-    if state.group is not None and not state.group.ready and all(replica.pod is None for replica in replicas):
+    if group is not None and not group.ready and all(replica.pod is None for replica in replicas):
         return Unplaced(
             conditions.REASON_GROUP_PENDING,
-            f"0 of {state.gang.members} placed: pod group {state.group.name} waits for its queue",
-            f": {state.group.says}" if state.group.says else "",
+            f"0 of {gang.members} placed: pod group {group.name} waits for its queue",
+            f": {group.says}" if group.says else "",
         )
     return None
 

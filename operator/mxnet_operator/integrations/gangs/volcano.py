@@ -5,13 +5,7 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.integrations.gangs.backend import (
-    GangBackend,
-    condition_message,
-    pod_group,
-    with_priority_class,
-    with_scheduler,
-)
+from mxnet_operator.integrations.gangs.backend import GangBackend, condition_message, pod_group, with_scheduling
 from mxnet_operator.integrations.gangs.gang import READY_PODGROUPS, Gang
 from mxnet_operator.kube.resources import Resource
 
@@ -34,7 +28,7 @@ def _decorate(scheduler: str, job: MXJob, gang: Gang, pod: dict[str, Any]) -> di
     metadata = pod["metadata"]
     task = metadata["labels"][names.LABEL_REPLICA_TYPE]
     annotations = {**metadata["annotations"], _GROUP: job.metadata.name, _TASK: task}
-    spec = with_scheduler(with_priority_class(pod["spec"], gang), scheduler)
+    spec = with_scheduling(pod["spec"], gang, scheduler)
     return {**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
 
 
@@ -50,7 +44,6 @@ def _describe(group: dict[str, Any]) -> str:
 def backend(scheduler: str = "") -> GangBackend:
     """Make the back end; pods whose template names no scheduler get this one, `volcano` by default."""
     return GangBackend(
-        name=NAME,
         resources=(POD_GROUP,),
         objects=_objects,
         decorate=partial(_decorate, scheduler or SCHEDULER),

@@ -3,7 +3,7 @@
 from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.integrations.kueue.objects import QUEUE_WORKLOADS
 from mxnet_operator.integrations.kueue.policy import KueuePolicy
-from mxnet_operator.integrations.kueue.reader import RIGHTS, QueueReader
+from mxnet_operator.integrations.kueue.reader import QueueReader
 
 
 class Kueue(Integration):
@@ -12,8 +12,6 @@ class Kueue(Integration):
     name = "kueue"
     policy = KueuePolicy()
     choices = tuple((row,) for row in QUEUE_WORKLOADS)
-    rights = RIGHTS
 
     def reader(self, context: ReaderContext) -> JobReader:
-        """Return a reader of the queues of jobs."""
         return QueueReader(context)

@@ -1,6 +1,7 @@
 """What a reconciliation has to know of a job's queue: its Workload, and the flavors and priority classes of Kueue."""
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -15,7 +16,10 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import PRIORITY_CLASSES, Resource
 from mxnet_operator.plan import Observed
 
-RIGHTS: Final = "operator/manifests/components/kueue/rbac.yaml"
+_RIGHTS: Final = "operator/manifests/components/kueue/rbac.yaml"
+K = TypeVar("K")
+V = TypeVar("V")
+
 REMEMBERED: Final = 10.0
 """Seconds for which a flavor or class is taken for what it was, or for one that can't be read."""
 
@@ -44,7 +48,6 @@ class QueueReader(JobReader):
     """Reader of the queues of jobs; flavors and classes are shared between jobs and remembered for a while."""
 
     def __init__(self, context: ReaderContext) -> None:
-        """Create a reader that remembers nothing."""
         self._client, self._context, self._clock = context.client, context, context.clock
         self._flavors: dict[str, tuple[float, ResourceFlavor]] = {}
         self._priorities: dict[QueuePriority, tuple[float, QueuePriority]] = {}
@@ -57,47 +60,40 @@ class QueueReader(JobReader):
             return observed
         state = QueueState(kinds=self._context.state(), workload=workload)
         observed = observed.with_fact(state)
-        flavors = [await self._flavor(name) for name in flavors_wanted(job, observed)]
-        wanted = priority_wanted(job, observed)
-        priority = await self._priority(wanted) if wanted is not None else None
-        return observed.with_fact(msgspec.structs.replace(state, flavors=tuple(flavors), priority=priority))
+        wanted = flavors_wanted(job, observed)
+        flavors = [await self._remembered(self._flavors, name, self._flavor) for name in wanted]
+        state = msgspec.structs.replace(state, flavors=tuple(flavors))
+        if (asked := priority_wanted(job, observed)) is not None:
+            read = await self._remembered(self._priorities, asked, self._priority)
+            state = msgspec.structs.replace(state, priority=read)
+        return observed.with_fact(state)
+
+    async def _remembered(self, known: dict[K, tuple[float, V]], key: K, read: Callable[[K], Awaitable[V]]) -> V:
+        now = self._clock()
+        if (found := known.get(key)) is None or now - found[0] >= REMEMBERED:
+            found = known[key] = (now, await read(key))
+        return found[1]
 
     def _resource(self, plural: str) -> Resource:
         version = next(iter(self._context.served())).resource.version
         return Resource(GROUP, version, plural, namespaced=False)
 
     async def _flavor(self, name: str) -> ResourceFlavor:
-        now = self._clock()
-        known = self._flavors.get(name)
-        if known is not None and now - known[0] < REMEMBERED:
-            return known[1]
         try:
             read = await self._client.get_as(self._resource("resourceflavors").path(name=name), _Flavor)
-            labels, tolerations = pairs(read.spec.node_labels), tuple(read.spec.tolerations or ())
-            found = ResourceFlavor(name=name, node_labels=labels, tolerations=tolerations)
         except ApiError as error:
-            found = ResourceFlavor(name=name, problem=_problem(error))
-        self._flavors[name] = (now, found)
-        return found
+            return ResourceFlavor(name=name, problem=_problem(error))
+        labels, tolerations = pairs(read.spec.node_labels), tuple(read.spec.tolerations or ())
+        return ResourceFlavor(name=name, node_labels=labels, tolerations=tolerations)
 
     async def _priority(self, wanted: QueuePriority) -> QueuePriority:
-        now = self._clock()
-        known = self._priorities.get(wanted)
-        if known is not None and now - known[0] < REMEMBERED:
-            return known[1]
-        found = await self._read_priority(wanted)
-        self._priorities[wanted] = (now, found)
-        return found
-
-    async def _read_priority(self, wanted: QueuePriority) -> QueuePriority:
         replace = msgspec.structs.replace
         try:
-            if wanted.kind == "WorkloadPriorityClass":
-                path = self._resource("workloadpriorityclasses").path(name=wanted.name)
-                return replace(wanted, value=(await self._client.get_as(path, _PriorityClass)).value)
             if wanted.name:
-                path = PRIORITY_CLASSES.path(name=wanted.name)
-                return replace(wanted, value=(await self._client.get_as(path, _PriorityClass)).value)
+                is_of_kueue = wanted.kind == "WorkloadPriorityClass"
+                classes_of = self._resource("workloadpriorityclasses") if is_of_kueue else PRIORITY_CLASSES
+                read = await self._client.get_as(classes_of.path(name=wanted.name), _PriorityClass)
+                return replace(wanted, value=read.value)
             classes = (await self._client.get_as(PRIORITY_CLASSES.path(), _PriorityClasses)).items
         except ApiError as error:
             if error.code == 404 and not wanted.name:
@@ -115,7 +111,7 @@ def _problem(error: ApiError) -> str:
         ApiError: the server may answer otherwise a little later.
     """
     if error.code == 403:
-        return f"{error.message}. docs/kueue.md says what the controller has to be allowed: kubectl apply -f {RIGHTS}"
+        return f"{error.message}. docs/kueue.md says what the controller has to be allowed: kubectl apply -f {_RIGHTS}"
     if error.code == 404:
         return error.message
     raise error

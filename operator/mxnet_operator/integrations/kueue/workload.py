@@ -74,8 +74,6 @@ class _Admission(Wire, frozen=True):
 
 
 class WorkloadSpec(Wire, frozen=True):
-    """Spec of a Workload."""
-
     active: bool = True
 
 
@@ -126,17 +124,14 @@ class QueueWorkload(ChildView, frozen=True, kw_only=True, gc=False):
     conditions: tuple[WorkloadCondition, ...] = ()
 
     def condition(self, condition_type: str) -> WorkloadCondition | None:
-        """Return the condition of this type; None where there is none."""
         return next((each for each in self.conditions if each.type == condition_type), None)
 
     def is_true(self, condition_type: str) -> bool:
-        """Whether the condition is there and holds."""
         found = self.condition(condition_type)
         return found is not None and found.status == "True"
 
     @property
     def has_quota(self) -> bool:
-        """Whether quota is reserved for it."""
         return self.is_true(QUOTA_RESERVED)
 
     @property

@@ -15,7 +15,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.client.stalls import READ_SECONDS, read_training, read_trainings
+from mxnet_operator.client.training import READ_SECONDS, read_training, read_trainings
 from mxnet_operator.integrations.integration import Integration, JobReader, ReaderContext
 from mxnet_operator.integrations.worker_logs.policy import LogView, WorkerLogsPolicy
 from mxnet_operator.kube.errors import ApiError, KubeError
@@ -65,7 +65,7 @@ class LogReader(JobReader):
     async def observe(self, job: MXJob, _: bytes, observed: Observed) -> Observed:
         """Return the observation with what the logs show, where it was time to look, or without where none runs."""
         key, workers = job.metadata.key, workers_of(job, observed)
-        first = min((each for each in workers if each.phase == "Running"), key=by_index, default=None)
+        first = next((each for each in workers if each.phase == "Running"), None)
         if first is None:
             self._looks.pop(key, None)
             return observed.with_fact(LogView())
@@ -91,12 +91,10 @@ class LogReader(JobReader):
             look.again = max(self._clock() + self._look_every, self._forbidden_until)
 
     async def after(self, job: MXJob) -> timedelta | None:
-        """Return when to look at the job again."""
         look = self._looks.get(job.metadata.key)
         return None if look is None else timedelta(seconds=max(look.again - self._clock(), 0.0))
 
     def forget(self, key: str) -> None:
-        """Drop what was read for a deleted job."""
         self._looks.pop(key, None)
 
     async def _view(self, job: MXJob, first: PodView, workers: list[PodView], look: _Look) -> LogView:
@@ -113,7 +111,7 @@ class LogReader(JobReader):
             if isinstance(error, ApiError) and error.code == 403:
                 raise
             unread, training.stall = error, ""
-        compared = sorted(workers, key=by_index)[:MOST_WORKERS]
+        compared = workers[:MOST_WORKERS]
         others = {label(each): each.name for each in compared if each is not first and each.phase == "Running"}
         if training.stall or unread is not None:
             logs = await read_trainings(self._client, namespace, others, 1)
@@ -137,21 +135,15 @@ class LogReader(JobReader):
 
 
 def workers_of(job: MXJob, observed: Observed) -> list[PodView]:
-    """Return the workers of a running job that weren't deleted; none of any other job."""
+    """Return the workers of a running job that weren't deleted, in order; none of any other job."""
     if not conditions.is_true(job.status.conditions, conditions.RUNNING):
         return []
     own = (pod for pod in observed.pods if pod.owner_uid == job.metadata.uid and pod.type == names.WORKER)
-    return [pod for pod in own if not pod.deleting]
+    return sorted((pod for pod in own if not pod.deleting), key=lambda pod: pod.index)
 
 
 def label(pod: PodView) -> str:
-    """Return the name of a worker in messages."""
     return f"worker-{pod.index}"
-
-
-def by_index(pod: PodView) -> int:
-    """Return the key by which workers are ordered."""
-    return pod.index
 
 
 class WorkerLogs(Integration):
@@ -159,7 +151,6 @@ class WorkerLogs(Integration):
 
     name = "worker-logs"
     policy = WorkerLogsPolicy()
-    rights = "operator/manifests/components/worker-logs/rbac.yaml"
 
     def __init__(self, look_every: float = LOOK_EVERY) -> None:
         """Create an integration that looks at each running job every so many seconds."""
@@ -167,5 +158,4 @@ class WorkerLogs(Integration):
         self._reading: Counter[str] = Counter()
 
     def reader(self, context: ReaderContext) -> JobReader:
-        """Return a reader of workers' last lines."""
         return LogReader(context, self._look_every, self._reading)
