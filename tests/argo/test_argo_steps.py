@@ -140,13 +140,6 @@ async def test_tags_within_tags_in_a_parameter_stay_in_its_place(argo):
     assert set(container["args"]) <= {payload, *layers}
 
 
-@pytest.mark.exhaustive
-async def test_a_gang_is_one_step(argo):
-    name = await argo.submit(one_training(spec=MXJobSpec(image="i", command=COMMAND, workers=2)))
-    await argo.end(await argo.job(name))
-    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
-
-
 def training_of(size):
     """A training whose manifest has a variable of so many characters."""
     return one_training(spec=MXJobSpec(image="i", command=COMMAND, servers=0, env={"LONG": "x" * size}))

@@ -17,80 +17,53 @@ from mxnet_operator.local.projects import PROJECTS
 COMMAND = ["mxjob", "run", "train.py", "--workers", "2", "--", "--lr", "0.1"]
 ASKED = "mxjob run train.py --workers 2 {} -- --lr 0.1"
 
-# What Python 3.11, MXNet 1.9.1 and the packages of 2026 print, in the image.
-REMOVED = {
-    "AttributeError: 'DataFrame' object has no attribute 'as_matrix'": ("pandas 1.0 removed", "--as-of 2019-12"),
-    "AttributeError: 'Series' object has no attribute 'ix'": ("pandas 1.0 removed", "--as-of 2019-12"),
-    "AttributeError: module 'pandas' has no attribute 'Panel'": ("pandas 1.0 removed", "--as-of 2019-12"),
-    "AttributeError: type object 'DataFrame' has no attribute 'from_items'": (
-        "pandas 1.0 removed DataFrame.from_items",
-        "--as-of 2019-12",
-    ),
-    "AttributeError: 'DataFrame' object has no attribute 'append'": ("pandas 2.0 removed", "--as-of 2023-03"),
-    "TypeError: read_csv() got an unexpected keyword argument 'error_bad_lines'": (
-        "pandas 2.0 removed an argument",
-        "--as-of 2023-03",
-    ),
-    "ImportError: cannot import name 'imread' from 'scipy.misc' (/i/scipy/misc/__init__.py)": (
-        "SciPy 1.3 removed scipy.misc.imread",
-        "--as-of 2019-04 --pip pillow",
-    ),
-    "AttributeError: scipy.misc is deprecated and has no attribute imresize.": (
-        "SciPy 1.3 removed scipy.misc.imresize",
-        "--as-of 2019-04 --pip pillow",
-    ),
-    "ImportError: cannot import name '_status_message' from 'scipy.optimize.optimize' (/i/o.py)": (
-        "SciPy 1.8 made modules private",
-        "--as-of 2022-01",
-    ),
-    "TypeError: object of type <class 'float'> cannot be safely interpreted as an integer.": (
-        "NumPy 1.18 takes no float",
-        "--as-of 2019-11",
-    ),
-    "ModuleNotFoundError: No module named 'sklearn.cross_validation'": (
-        "scikit-learn 0.20 removed sklearn.cross_validation",
-        "--as-of 2018-08",
-    ),
-    "ImportError: cannot import name 'joblib' from 'sklearn.externals' (/i/s.py)": (
-        "scikit-learn 0.23 removed sklearn.externals.joblib",
-        "--as-of 2020-04",
-    ),
-    "ImportError: \n`load_boston` has been removed from scikit-learn since version 1.2.": (
-        "scikit-learn 1.2 removed",
-        "--as-of 2022-11",
-    ),
-    "ImportError: cannot import name 'autograd' from 'mxnet.gluon' (/i/__init__.py)": (
-        "MXNet 0.12 removed mxnet.gluon.autograd",
-        "--as-of 2017-09",
-    ),
-    "ValueError: Object arrays cannot be loaded when allow_pickle=False": ("NumPy 1.16.3", "--as-of 2019-03"),
-    "AttributeError: module 'numpy' has no attribute 'asscalar'": ("NumPy 1.23 removed", "--as-of 2022-05"),
-    "TypeError: numpy boolean subtract, the `-` operator, is not supported, use": ("NumPy 1.13", "--as-of 2017-05"),
-    "AttributeError: Rectangle.set() got an unexpected keyword argument 'normed'": (
-        "Matplotlib 3.1",
-        "--as-of 2019-04",
-    ),
-    "OSError: 'seaborn' is not a valid package style, path of": ("Matplotlib 3.8", "--as-of 2023-08"),
-    "TypeError: Word2Vec.__init__() got an unexpected keyword argument 'size'": ("gensim 4.0", "--as-of 2021-02"),
-    "AttributeError: The vocab attribute was removed from KeyedVector": ("gensim 4.0", "--as-of 2021-02"),
-    "AttributeError: 'Graph' object has no attribute 'node'": ("NetworkX 2.4 removed", "--as-of 2019-09"),
-    "AttributeError: module 'networkx' has no attribute 'info'": ("NetworkX 3.0 removed", "--as-of 2022-12"),
-    "AttributeError: module 'PIL.Image' has no attribute 'ANTIALIAS'": ("Pillow 10.0 removed", "--as-of 2023-06"),
-    "ImportError: cannot import name 'PILLOW_VERSION' from 'PIL' (/i/P.py)": ("Pillow 7.0", "--as-of 2019-12"),
-    "AttributeError: 'Dataset' object has no attribute 'value'": ("h5py 3.0 removed", "--as-of 2020-09"),
-    "TypeError: load() missing 1 required positional argument: 'Loader'": ("PyYAML 6.0", "--as-of 2021-09"),
-    "ImportError: cannot import name 'compare_ssim' from 'skimage.measure' (/i/m.py)": (
-        "scikit-image 0.18 removed",
-        "--as-of 2020-11",
-    ),
-    "AttributeError: module 'librosa' has no attribute 'output'": ("librosa 0.8 removed", "--as-of 2020-06"),
-    "SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?": ("Python 3 ", "--python 2.7"),
-    "TypeError: expected a sequence of integers or a single integer, got '<zip object at 0x7f54>'": (
-        "Python 3 changed",
-        "--python 2.7",
-    ),
-    "ModuleNotFoundError: No module named 'cPickle'": ("Python 3 removed cPickle", "--python 2.7"),
-}
+# What Python 3.11, MXNet 1.9.1 and the packages of 2026 print, in the image; what removed it, and the options to add.
+REMOVED = """\
+AttributeError: 'DataFrame' object has no attribute 'as_matrix' => pandas 1.0 removed => --as-of 2019-12
+AttributeError: 'Series' object has no attribute 'ix' => pandas 1.0 removed => --as-of 2019-12
+AttributeError: module 'pandas' has no attribute 'Panel' => pandas 1.0 removed => --as-of 2019-12
+AttributeError: type object 'DataFrame' has no attribute 'from_items'\
+  => pandas 1.0 removed DataFrame.from_items => --as-of 2019-12
+AttributeError: 'DataFrame' object has no attribute 'append' => pandas 2.0 removed => --as-of 2023-03
+TypeError: read_csv() got an unexpected keyword argument 'error_bad_lines'\
+  => pandas 2.0 removed an argument => --as-of 2023-03
+ImportError: cannot import name 'imread' from 'scipy.misc' (/i/scipy/misc/__init__.py)\
+  => SciPy 1.3 removed scipy.misc.imread => --as-of 2019-04 --pip pillow
+AttributeError: scipy.misc is deprecated and has no attribute imresize.\
+  => SciPy 1.3 removed scipy.misc.imresize => --as-of 2019-04 --pip pillow
+ImportError: cannot import name '_status_message' from 'scipy.optimize.optimize' (/i/o.py)\
+  => SciPy 1.8 made modules private => --as-of 2022-01
+TypeError: object of type <class 'float'> cannot be safely interpreted as an integer.\
+  => NumPy 1.18 takes no float => --as-of 2019-11
+ModuleNotFoundError: No module named 'sklearn.cross_validation'\
+  => scikit-learn 0.20 removed sklearn.cross_validation => --as-of 2018-08
+ImportError: cannot import name 'joblib' from 'sklearn.externals' (/i/s.py)\
+  => scikit-learn 0.23 removed sklearn.externals.joblib => --as-of 2020-04
+ImportError: `load_boston` has been removed from scikit-learn since version 1.2.\
+  => scikit-learn 1.2 removed => --as-of 2022-11
+ImportError: cannot import name 'autograd' from 'mxnet.gluon' (/i/__init__.py)\
+  => MXNet 0.12 removed mxnet.gluon.autograd => --as-of 2017-09
+ValueError: Object arrays cannot be loaded when allow_pickle=False => NumPy 1.16.3 => --as-of 2019-03
+AttributeError: module 'numpy' has no attribute 'asscalar' => NumPy 1.23 removed => --as-of 2022-05
+TypeError: numpy boolean subtract, the `-` operator, is not supported, use => NumPy 1.13 => --as-of 2017-05
+AttributeError: Rectangle.set() got an unexpected keyword argument 'normed' => Matplotlib 3.1 => --as-of 2019-04
+OSError: 'seaborn' is not a valid package style, path of => Matplotlib 3.8 => --as-of 2023-08
+TypeError: Word2Vec.__init__() got an unexpected keyword argument 'size' => gensim 4.0 => --as-of 2021-02
+AttributeError: The vocab attribute was removed from KeyedVector => gensim 4.0 => --as-of 2021-02
+AttributeError: 'Graph' object has no attribute 'node' => NetworkX 2.4 removed => --as-of 2019-09
+AttributeError: module 'networkx' has no attribute 'info' => NetworkX 3.0 removed => --as-of 2022-12
+AttributeError: module 'PIL.Image' has no attribute 'ANTIALIAS' => Pillow 10.0 removed => --as-of 2023-06
+ImportError: cannot import name 'PILLOW_VERSION' from 'PIL' (/i/P.py) => Pillow 7.0 => --as-of 2019-12
+AttributeError: 'Dataset' object has no attribute 'value' => h5py 3.0 removed => --as-of 2020-09
+TypeError: load() missing 1 required positional argument: 'Loader' => PyYAML 6.0 => --as-of 2021-09
+ImportError: cannot import name 'compare_ssim' from 'skimage.measure' (/i/m.py)\
+  => scikit-image 0.18 removed => --as-of 2020-11
+AttributeError: module 'librosa' has no attribute 'output' => librosa 0.8 removed => --as-of 2020-06
+SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)? => Python 3 => --python 2.7
+TypeError: expected a sequence of integers or a single integer, got '<zip object at 0x7f54>'\
+  => Python 3 changed => --python 2.7
+ModuleNotFoundError: No module named 'cPickle' => Python 3 removed cPickle => --python 2.7
+"""
 # What this Python says of itself.
 RUN = {
     "xrange(3)": ("Python 3 removed xrange", "--python 2.7"),
@@ -178,13 +151,11 @@ def hint(message, *, words=("train.py",), manifest=None):
 
 
 def test_what_a_release_removed_is_answered_with_the_environment_that_has_it(folder):
-    said = {message: hint(f"Traceback (most recent call last):\n{message}") for message in REMOVED}
-    assert {
-        message: text.partition(": mxjob")[0].startswith(REMOVED[message][0]) for message, text in said.items()
-    } == (dict.fromkeys(REMOVED, True)), said
-    assert {message: ": ".join(text.split(": ")[1:]) for message, text in said.items()} == {
-        message: ASKED.format(options) for message, (_, options) in REMOVED.items()
-    }
+    for row in REMOVED.splitlines():
+        message, release, options = (each.strip() for each in row.split(" => "))
+        said, _, command = hint(f"Traceback (most recent call last):\n{message}").partition(": mxjob")
+        assert said.startswith(release), (message, said)
+        assert f"mxjob{command}" == ASKED.format(options), message
 
 
 def test_what_this_python_says_of_old_code_is_answered_with_an_older_one(folder):
