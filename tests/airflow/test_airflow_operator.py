@@ -16,6 +16,8 @@ from airflow.sdk import Asset
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, AirflowTaskTimeout, TaskDeferred
 from apiserver_fixtures import TOKEN
+from builders import make_mxjob
+from controller_fixtures import submitted
 from long_results import long_result
 from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, operator_world, server_in_thread, terminated
 from waiting import eventually
@@ -41,17 +43,8 @@ from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
-MANIFEST = {
-    "apiVersion": "kubeflow.org/v1",
-    "kind": "MXJob",
-    "metadata": {"name": "digits", "labels": {"team": "vision"}},
-    "spec": {
-        "jobMode": "MXTrain",
-        "mxReplicaSpecs": {
-            "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}]}}}
-        },
-    },
-}
+MANIFEST = submitted(make_mxjob("digits").worker(None))
+MANIFEST["metadata"]["labels"] = {"team": "vision"}
 
 
 @pytest.fixture(scope="module")
@@ -958,17 +951,19 @@ def test_a_tuning_job_is_told_what_to_tune_and_its_tuner_s_result_returned(world
     assert (returned["best_latency_ms"], returned["trials"], returned["artifact_uri"]) == (0.5, 2, None)
 
 
-@pytest.mark.parametrize("given", [{"trials": 0}, {"trials": "many"}, {"early_stopping": "-1"}])
-def test_a_tuning_task_refuses_what_is_no_number(waiting_world, given):
-    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_world.kubeconfig, manifest=TUNING, **given)
-    with pytest.raises(MXNetManifestError, match=f"{next(iter(given))}: must be a whole number above 0"):
-        waiting_world.start(operator).result()
-
-
-def test_a_tuning_task_refuses_a_training_job(waiting_world):
-    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_world.kubeconfig, manifest=MANIFEST)
-    with pytest.raises(MXNetManifestError, match="a tuning job's is MXTune"):
-        waiting_world.start(operator).result()
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"trials": 0}, "trials: must be a whole number above 0"),
+        ({"trials": "many"}, "trials: must be a whole number above 0"),
+        ({"early_stopping": "-1"}, "early_stopping: must be a whole number above 0"),
+        ({"manifest": MANIFEST}, "a tuning job's is MXTune"),
+    ],
+)
+def test_a_tuning_task_refuses_what_is_no_number_and_a_training_job(waiting_world, given, words):
+    fields = {"task_id": "tune", "config_file": waiting_world.kubeconfig, "manifest": TUNING, **given}
+    with pytest.raises(MXNetManifestError, match=words):
+        waiting_world.start(MXNetTuneOperator(**fields)).result()
 
 
 def sensor(world, name, **arguments):

@@ -16,6 +16,8 @@ from types import FrameType
 import pytest
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from api_gateway import gateway_to, refusal
+from builders import make_mxjob
+from controller_fixtures import submitted
 from provider_fixtures import RUNNING, OperatorWorld, StampedLog, Try, server_in_thread, terminated
 from waiting import SECONDS, until
 
@@ -71,12 +73,6 @@ def blocking_calls() -> Iterator[list[str]]:
 
 
 GOLDEN = Path(__file__).parent / "golden"
-SPEC = {
-    "jobMode": "MXTrain",
-    "mxReplicaSpecs": {
-        "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}]}}}
-    },
-}
 LINES = [b"Epoch[0] Validation-accuracy=0.5", b"caf\xe9", b"Epoch[1] Validation-accuracy=0.9"]
 
 
@@ -113,13 +109,7 @@ class Waiting:
     def __init__(self, world, gateway):
         Waiting.count += 1
         self.world, self.gateway = world, gateway
-        name = f"job-{Waiting.count}"
-        manifest = {
-            "apiVersion": "kubeflow.org/v1",
-            "kind": "MXJob",
-            "metadata": {"name": name, "namespace": "default"},
-        }
-        self.job = world.hook.create_job({**manifest, "spec": SPEC})
+        self.job = world.hook.create_job(submitted(make_mxjob(f"job-{Waiting.count}").worker(1)))
         self.ref = JobRef.of(self.job)
         self.before = len(gateway.asked)
 
