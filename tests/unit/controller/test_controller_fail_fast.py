@@ -97,23 +97,6 @@ async def test_what_says_nothing_of_the_config_map_is_waited_out(tmp_path, monke
         assert wrapped((await w.pods(1))["one-worker-0"])
 
 
-@pytest.mark.parametrize("data", [DATA, {"sitecustomize.py": "print('not ours')"}], ids=["ours", "another's"])
-async def test_a_config_map_that_another_makes_meanwhile_is_looked_at(data):
-    class Server:
-        stored = None
-
-        async def get(self, path):
-            if self.stored is None:
-                raise ApiError(404, "NotFound", "not found")
-            return self.stored
-
-        async def create(self, path, body):
-            self.stored = {"data": data}
-            raise ApiError(409, "AlreadyExists", "already exists")
-
-    assert bool(await provide_hook(Server(), "default")) == (data is not DATA)
-
-
 FORBIDDEN = ApiError(403, "Forbidden", 'configmaps "x" is forbidden: cannot get resource "configmaps"')
 
 
