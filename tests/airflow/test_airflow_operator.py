@@ -2,9 +2,7 @@
 
 import copy
 import dataclasses
-import itertools
 import json
-import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,7 +28,6 @@ from mxnet_provider.exceptions import (
     MXNetJobError,
     MXNetJobFailedError,
     MXNetJobNameTakenError,
-    MXNetJobStartupTimeoutError,
     MXNetJobUnreachableError,
     MXNetManifestError,
 )
@@ -197,13 +194,6 @@ def test_a_callback_that_fails_before_the_job_fails_the_task_and_makes_none(worl
     with pytest.raises(ValueError, match="no budget"):
         task.result()
     assert world.jobs() == before
-
-
-def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(world):
-    task = world.start(world.operator(wait_for_completion=False))
-    assert task.result()["state"] == ""
-    job = world.job_of(task)
-    assert task.ti.pushed == {f"job_{key}": job["metadata"][key] for key in ("name", "namespace", "uid")}
 
 
 def test_a_worker_that_is_asked_to_end_after_its_task_returned_leaves_the_job_that_nobody_waits_for(world):
@@ -410,16 +400,6 @@ def test_what_the_server_refuses_for_good_is_not_tried_again(world):
         world.start(world.operator(manifest=finalized)).result()
 
 
-def test_a_manifest_as_the_server_printed_it_makes_a_job_anew(world):
-    first = world.job_of(world.start(world.operator(manifest=MANIFEST, wait_for_completion=False)))
-    world.write_status(first, "Succeeded", "done")
-    printed = world.hook.get_job(JobRef.of(first))
-    again = world.job_of(world.start(world.operator(manifest=printed, wait_for_completion=False)))
-    assert printed["status"]["state"] == "Succeeded"
-    assert again["metadata"]["uid"] != first["metadata"]["uid"]
-    assert "status" not in again
-
-
 WITH_OBJECTS = """\
 apiVersion: v1
 kind: ConfigMap
@@ -568,8 +548,11 @@ def deferred(waiting_world):
     return world, job, world.operator(), context
 
 
-def test_a_trigger_that_failed_is_not_believed_and_waited_with_again_three_times(deferred):
+@pytest.mark.parametrize("has_store", [True, False])
+def test_a_trigger_that_failed_is_not_believed_and_waited_with_again_three_times(deferred, has_store):
     world, job, operator, context = deferred
+    if not has_store:
+        context["ti"].pushed[task_memory.STORE_KEY] = context.pop("task_state_store")[task_memory.STORE_KEY]
     for _ in range(3):
         with pytest.raises(TaskDeferred):
             operator.resume_execution(**GOING_ON, context=context)
@@ -786,16 +769,6 @@ def test_without_a_store_callbacks_see_the_manifests_that_are_created_and_no_oth
     assert Once.given == [made["name"]]
 
 
-def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(deferred):
-    _world, _job, operator, context = deferred
-    context["ti"].pushed[task_memory.STORE_KEY] = context.pop("task_state_store")[task_memory.STORE_KEY]
-    for _ in range(3):
-        with pytest.raises(TaskDeferred):
-            operator.resume_execution(**GOING_ON, context=context)
-    with pytest.raises(MXNetJobUnreachableError, match="is left running"):
-        operator.resume_execution(**GOING_ON, context=context)
-
-
 def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_world):
     ti, store = Try(), Store()
     operator = waiting_world.operator(on_kill_action="suspend", poll_interval=3600)
@@ -806,23 +779,6 @@ def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_world):
     waiting_world.start(waiting_world.operator(wait_for_completion=False), ti, store).result()
     resumed = waiting_world.hook.get_job(JobRef.of(job))
     assert resumed["spec"]["runPolicy"]["suspend"] is False
-
-
-@pytest.mark.exhaustive
-def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_before(world, monkeypatch):
-    """Looking at the clock a hundred times is all the waiting that there is."""
-    clock = itertools.count(time.time(), 0.1)
-    monkeypatch.setattr(time, "time", lambda: next(clock))
-    ti, store, uids = Try(max_tries=1), Store(), set()
-    for number in (1, 2):
-        begun = next(clock)
-        operator = world.operator(on_kill_action="keep", startup_timeout=10, get_logs=False)
-        task = world.start(operator, dataclasses.replace(ti, try_number=number), store)
-        with pytest.raises(MXNetJobStartupTimeoutError):
-            task.result()
-        assert next(clock) - begun > 5
-        uids.add(task.ti.pushed["job_uid"])
-    assert len(uids) == 1
 
 
 def test_progress_becomes_gauges(world, log, monkeypatch):
@@ -986,20 +942,6 @@ def test_a_sensor_waits_for_the_state_and_never_owns_the_job(world):
     world.delete(job)
 
 
-@pytest.mark.parametrize("state", ["Failed", "gone"])
-def test_a_sensor_fails_where_there_is_nothing_to_wait_for(world, state):
-    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "hopeless", "namespace": "default"}})
-    task = world.start(sensor(world, "hopeless"))
-    if state == "Failed":
-        world.write_status(job, "Failed", "no data")
-    else:
-        world.delete(job)
-    with pytest.raises(MXNetJobFailedError if state == "Failed" else MXNetJobDeletedError):
-        task.result()
-    if state == "Failed":
-        world.delete(job)
-
-
 def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(world):
     job = world.hook.create_job({**MANIFEST, "metadata": {"name": "optional-later", "namespace": "default"}})
     task = world.start(sensor(world, "optional-later", soft_fail=True))
@@ -1053,13 +995,3 @@ def test_two_airflows_that_share_a_cluster_never_meet(world):
     world.write_status(other, "Failed", "yours alone")
     with pytest.raises(MXNetJobFailedError, match="yours alone"):
         yours.result()
-
-
-def test_a_kill_by_one_airflow_does_not_reach_the_job_of_another(waiting_world):
-    ti = Try(run_id="scheduled__2026-11-21")
-    mine, yours = (waiting_world.start(waiting_world.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
-    job, other = waiting_world.job_of(mine), waiting_world.job_of(yours)
-    mine.operator.on_kill()
-    left = {each["metadata"]["uid"] for each in waiting_world.jobs()}
-    assert job["metadata"]["uid"] not in left
-    assert other["metadata"]["uid"] in left

@@ -12,11 +12,10 @@ from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
-from mxnet_provider.watch import JobWatch, run_in_thread
+from mxnet_provider.watch import run_in_thread
 
 REF = JobRef(name="digits", namespace="default", uid="u")
 RUNNING = {
@@ -199,11 +198,3 @@ class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
 
     def positions(self) -> dict[str, list[object]]:
         return {}
-
-
-@pytest.mark.parametrize("looks", [[(0, END)]])
-async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
-    logs, log = Logs(), SimpleNamespace(info=print, warning=print)
-    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u")
-    event = await JobWatch(server, trigger, logs, log, Metrics({}, print), None, lambda _job: None).run()  # type: ignore[arg-type]
-    assert (event.status, event.reason, logs.is_drained) == ("succeeded", "JobSucceeded", True)

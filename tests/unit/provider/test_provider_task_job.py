@@ -74,14 +74,6 @@ def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(acti
     assert hook.did == [asked]
 
 
-def test_a_job_that_another_try_holds_is_left_alone_and_the_log_says_whose_it_is(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    task(Hook(), EndOptions()).hold.kill(REF, "its task was ended by a user")
-    (said,) = (each.getMessage() for each in caplog.records if each.levelname == "WARNING")
-    assert said == f"{REF.title} is left alone: try 1 of its task waits for it now."
-
-
 def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
     hook = Hook()
     with pytest.raises(MXNetJobError, match="try 2 of its task waits for it now"):
@@ -139,17 +131,6 @@ def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_ans
     made.kill("its task was interrupted")
     made.kill("its task was interrupted")
     assert hook.did == ["Deletion"]
-
-
-def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
-    """A worker that dies between the two would else leave a retry with nothing: it would train again."""
-    hook = Hook()
-    made = task(hook, EndOptions(on_finish_action="delete"))
-    made.memory.record = Record(token=BEFORE, ref=REF, generation=0)
-    ended = Event(status="succeeded", name="digits", namespace="default", uid="u", summary={"state": "Succeeded"})
-    made.finished(ended)
-    assert hook.did[0] == "remember finished"
-    assert len(hook.did) == 2
 
 
 @pytest.mark.parametrize(
