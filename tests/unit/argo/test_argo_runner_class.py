@@ -129,14 +129,3 @@ def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
 def test_what_would_break_the_step_is_refused_when_it_is_built(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         runner(**fields)
-
-
-def test_it_asks_its_command_to_take_the_unknown_fields_that_it_takes_itself() -> None:
-    pod: dict[str, Any] = {"containers": [{"name": "mxnet", "image": "a:1"}], "aFieldOfNextYear": True}
-    types = {"Scheduler": {"template": {"spec": pod}}, "Worker": {"template": {"spec": pod}}}
-    manifest = {"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": types}}
-    with pytest.raises(ValueError, match="aFieldOfNextYear"):
-        template(spec=None, manifest=manifest)
-    option = "--allow-unknown-fields"
-    assert option in template(spec=None, manifest=manifest, allow_unknown_fields=True)["container"]["args"]
-    assert option not in template()["container"]["args"]

@@ -41,7 +41,6 @@ from mxnet_argo import (
     MXJobStep,
     data,
     delete_jobs_on_exit,
-    exit_handler,
     expression,
     integer,
     mxjob_ref,
@@ -79,13 +78,6 @@ def manifest_of(made: MXJobStep) -> dict[str, Any]:
     quoted = plain.replace('"', "`").replace("'", "`").replace("{{=", "'{{=").replace("}}", "}}'")
     loaded: dict[str, Any] = yaml.safe_load(quoted)
     return loaded
-
-
-def as_json(value: str) -> str:
-    """The tag that writes a value as JSON without two braces, `$` and control characters, as `manifest_of` shows it."""
-    dollars = rf"sprig.replace(`$`, `\\u0024`, sprig.replace(`{{` + `{{`, `{{\\u007b`, toJson({value})))"
-    unprintable = r"[\\x7f-\\x9f\\x{feff}\\x{fffe}\\x{ffff}]"
-    return f"{{{{=join(map(split({dollars}, ``), # matches `{unprintable}` ? trim(sprig.quote(#), ```) : #))}}}}"
 
 
 def with_policy(**policy: Any) -> MXJobStep:
@@ -155,19 +147,6 @@ class TestManifest:
         manifest = {"metadata": {"labels": labels}, "spec": MXJobSpec(image="a", command=COMMAND).to_dict()}
         with pytest.raises(ValueError, match=r"train: metadata\.labels"):
             step(spec=None, manifest=manifest)
-
-    def test_labels_that_an_input_fills_in_are_taken(self) -> None:
-        labels = {"metadata": {"labels": {"team": text("team")}}}
-        given = step(spec=None, manifest=MANIFEST | labels, inputs=[Parameter(name="team", value="vision")])
-        assert manifest_of(given)["metadata"]["labels"]["team"] == as_json("inputs.parameters.team")
-
-    def test_an_unknown_field_is_rejected_with_what_was_meant_and_taken_on_request(self) -> None:
-        spec = MXJobSpec(image="a", command=COMMAND).to_dict()
-        spec["mxReplicaSpecs"]["Worker"]["template"]["spec"]["restartPolicies"] = "Never"
-        with pytest.raises(ValueError, match=r"restartPolicies.*did you mean restartPolicy"):
-            step(spec=None, manifest={"spec": spec})
-        taken = step(spec=None, manifest={"spec": spec}, allow_unknown_fields=True)
-        assert "restartPolicies: Never" in taken._build_manifest()
 
     @pytest.mark.parametrize(
         "outputs",
@@ -389,13 +368,6 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"args\[0\].*use mxnet_argo\.text\(\)"):
             step(spec=MXJobSpec(image="a", command=COMMAND, args=["{{inputs.parameters.lr}}"]))
 
-    def test_an_input_that_is_used_must_be_declared_and_its_default_fit(self) -> None:
-        spec = MXJobSpec(image="a", command=COMMAND, workers=integer("workers"))
-        with pytest.raises(ValueError, match="the manifest uses workers: declare it in inputs"):
-            step(spec=spec)
-        with pytest.raises(ValueError, match="train: input workers: 'many' is not a whole number"):
-            step(spec=spec, inputs=[Parameter(name="workers", default="many")])
-
     def test_only_text_can_be_joined(self) -> None:
         with pytest.raises(TypeError, match="use text"):
             "--workers=" + integer("workers")
@@ -593,23 +565,6 @@ class TestArguments:
             assert found["image"].value_from == ValueFrom(config_map_key_ref=key)
             assert found["epochs"].default == "3"
 
-    @pytest.mark.parametrize(
-        "outputs",
-        [
-            lambda own: models.Outputs(parameters=[own]),
-            lambda own: [own],
-            lambda own: own,
-        ],
-        ids=["model", "list", "one"],
-    )
-    def test_outputs_may_be_given_in_each_of_heras_forms(self, outputs: Any) -> None:
-        given = outputs(models.Parameter(name="mine", value_from=models.ValueFrom(path="/mine")))
-        for made in (step(outputs=given), MXJobRunner(name="r", image="i", spec=step().spec, outputs=given)):
-            built = made._build_template().outputs
-            assert built is not None
-            names = [each.name for each in built.parameters or []]
-            assert names == ["job", "state", "message", "result", "files", "mine"]
-
     @pytest.mark.parametrize("artifact", [Artifact(name="log", path="/log"), OwnArtifact(name="log", path="/log")])
     @pytest.mark.parametrize("field", ["inputs", "outputs"])
     def test_an_artifact_is_refused_with_the_volume_that_reaches_the_jobs_pods(self, field: str, artifact: Any) -> None:
@@ -665,22 +620,6 @@ class TestWorkflows:
         assert (lr["name"], choice["name"], choice["value"]) == ("lr", "on-failure", "delete")
         assert (kept["name"], kept["value"]) == ("keep-failed-for", "0")
 
-    @pytest.mark.parametrize("kind", [Workflow, WorkflowTemplate])
-    def test_a_choice_is_added_to_arguments_in_each_of_heras_forms(self, kind: type[Workflow]) -> None:
-        forms = [
-            models.Arguments(parameters=[models.Parameter(name="lr", value="1")]),
-            [models.Parameter(name="lr", value="1")],
-            Parameter(name="lr", value="1"),
-            {"lr": "1"},
-        ]
-        for arguments in forms:
-            with kind(name="w", entrypoint="train", arguments=arguments) as workflow:
-                step()
-            delete_jobs_on_exit(workflow, choice="on-failure")
-            given = workflow.to_dict()["spec"]["arguments"]["parameters"]
-            assert [each["name"] for each in given] == ["lr", "on-failure", "keep-failed-for"]
-            assert given[0]["value"] == "1"
-
     def test_an_input_of_both_steps_has_one_default(self) -> None:
         def made(name: str, default: str) -> MXJobStep:
             inputs = [Parameter(name="tuned", default=name), Parameter(name="x", default=default)]
@@ -708,16 +647,6 @@ class TestWorkflows:
             delete_jobs_on_exit(workflow)
         running = models.LifecycleHook(template="mine", expression="workflow.status == 'Running'")
         delete_jobs_on_exit(Workflow(name="w", entrypoint="train", hooks={"running": running}))
-
-    def test_the_exit_handler_may_be_added_within_a_workflow_or_outside(self) -> None:
-        with Workflow(name="w", entrypoint="train", on_exit="mine") as within:
-            step()
-            within.templates.extend(exit_handler())
-        outside = Workflow(name="w", entrypoint="train", on_exit="mine")
-        outside.templates.extend([step(), *exit_handler()])
-        for workflow in (within, outside):
-            names = sorted(each["name"] for each in workflow.to_dict()["spec"]["templates"])
-            assert names == ["mxjob-cleanup", "mxjob-delete", "train"]
 
     def test_a_built_step_that_is_copied_says_how_to_make_another(self) -> None:
         for made in (step(), MXJobRunner(name="train", image="i", spec=step().spec)):

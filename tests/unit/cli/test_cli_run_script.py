@@ -123,12 +123,6 @@ def test_the_size_of_the_first_download_is_said_before_it(folder, run, monkeypat
         assert f"{size}\nerror: built\n" in run("train.py", *options)[2], options
 
 
-def test_what_is_left_out_is_said(folder, run):
-    (folder / ".dockerignore").write_text("common/\n")
-    _, _, err = run("train.py", "--dry-run")
-    assert "left out by .dockerignore: common" in err
-
-
 def test_with_an_image_a_script_runs_there_and_nothing_is_made(folder, run, tmp_path):
     code, out, err = run("train.py", "--image", "a/b:1", "--dry-run", "--", "--epochs", "5")
     assert (code, err) == (0, "")
@@ -248,15 +242,6 @@ def test_what_is_withheld_is_said_with_what_includes_it(folder, run):
         "left out: .env, data (a link to /: --mount); to include one, write a line such as !.env into .gitignore\n"
         in err
     )
-
-
-def test_the_environment_that_a_project_asks_for_is_said_before_an_image_is_made(folder, run, prod):
-    (folder / "setup.py").write_text("setup(python_requires='<3.10')")
-    _, _, err = run("train.py")
-    asks, _, rest = err.partition("setup.py asks for Python <3.10, ")
-    assert not asks
-    assert "mxjob run train.py --python 3.9\n" in rest
-    assert "Dockerfile written" in rest
 
 
 def test_a_failed_script_of_a_project_gets_the_environment_that_the_project_asks_for(folder, run, monkeypatch):

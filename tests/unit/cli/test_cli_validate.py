@@ -40,13 +40,6 @@ def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout
     ]
 
 
-def test_a_limit_that_kueue_would_ignore_is_a_mistake(mxjob):
-    label = 'metadata: {name: good, labels: {"kueue.x-k8s.io/max-exec-time-seconds": "24h"}}'
-    code, out, _err = mxjob("validate", "-", stdin=GOOD.replace("metadata: {name: good}", label))
-    words = "kueue.x-k8s.io/max-exec-time-seconds must be a whole number of seconds from 1 to 2147483647"
-    assert (code, out) == (2, f'stdin:3: metadata.labels: Invalid value: "24h": {words}\n')
-
-
 def test_fields_of_a_newer_kubernetes_are_taken_on_request(mxjob):
     newer = GOOD.replace("{containers:", "{newInKubernetes140: 1, containers:")
     code, out, _err = mxjob("validate", "-", stdin=newer)

@@ -89,12 +89,6 @@ async def test_a_manifest_as_the_server_printed_it_is_submitted_anew(tmp_path):
         assert again.uid != first.uid
 
 
-async def test_a_job_of_a_description_has_a_run_policy(tmp_path):
-    async with server_and_client(tmp_path) as (api, client):
-        await client.submit(DESCRIPTION)
-        assert (await jobs(api))[0]["spec"].get("runPolicy") is not None
-
-
 @pytest.mark.parametrize("fault", [Fault.REPLY_LOST, Fault.REQUEST_LOST])
 async def test_a_creation_whose_reply_is_lost_makes_one_job(tmp_path, fault):
     async with running_server(tmp_path) as server, FaultyProxy(server.api, tmp_path).served() as proxy:
