@@ -76,16 +76,6 @@ def test_its_pod_has_an_account_of_its_own_unless_told_otherwise() -> None:
     assert template(service_account_name="mine")["serviceAccountName"] == "mine"
 
 
-def test_what_is_given_besides_is_kept() -> None:
-    made = template(
-        inputs=[Parameter(name="lr")], outputs=[Parameter(name="mine")], options=["--replica", "server-0"], timeout="1h"
-    )
-    assert [each["name"] for each in made["inputs"]["parameters"]] == ["lr"]
-    assert made["outputs"]["parameters"][-1]["name"] == "mine"
-    assert made["container"]["args"][-2:] == ["--replica", "server-0"]
-    assert made["timeout"] == "1h"
-
-
 def test_its_job_is_not_active_for_longer_than_it_waits() -> None:
     (artifact,) = template(timeout="1h")["inputs"]["artifacts"]
     assert "activeDeadlineSeconds: 3600" in artifact["raw"]["data"]

@@ -177,25 +177,6 @@ class TestManifest:
         assert (made.parameters or [])[-1].value_from == path.value_from
 
     @pytest.mark.parametrize(
-        ("success", "failure"),
-        [
-            ("status.state == Succeeded", "status.state == Failed"),
-            ("status.state=Succeeded", "status.state == Failed"),
-            ("status.state in (Running, Succeeded)", "status.state == Failed"),
-            ("status.state notin (Failed,Pending)", "status.state == Failed"),
-            ("status.replicaStatuses.Worker.succeeded > 1", "status.state == Failed"),
-            ("status.state in (Succeeded, Failed)", None),
-            ("status.state != Running", None),
-            ("status.state notin (Created,Running)", None),
-            ("status.state", None),
-            ("status.completionTime", None),
-        ],
-    )
-    def test_a_job_that_failed_ends_every_wait(self, success: str, failure: str | None) -> None:
-        """A condition that holds for a Failed job leaves the failure to our output, which has the job's own words."""
-        assert step(success_condition=success).failure_condition == failure
-
-    @pytest.mark.parametrize(
         ("success", "failure", "is_then"),
         [
             ("status.state == Running", None, "status.state == Failed,status.state == Succeeded"),
@@ -408,22 +389,6 @@ class TestWhatIsFilledInLater:
             assert "restartPolicy" in step(spec=spec, inputs=[*inputs])._build_manifest()
             MXJobRunner(name="r", image="i", spec=spec, inputs=[*inputs])
 
-    @pytest.mark.parametrize(
-        ("fields", "default", "words"),
-        [
-            ({"container_resources": {"limits": {"memory": text("p")}}}, "much", "input p: .*memory.*much"),
-            ({"container_resources": {"limits": {"memory": text("p") + "Gb"}}}, "4", "input p: .*memory.*4Gb"),
-            ({"restart_policy": "On" + text("p")}, "fire", "input p: .*Onfire"),
-            ({"run_policy": {"ttlSecondsAfterFinished": integer("p")}}, "10", "input p: .*10: .*300 at least"),
-        ],
-        ids=["alone", "with a unit", "with a beginning", "a number"],
-    )
-    def test_a_default_is_judged_as_the_whole_text_that_it_becomes(
-        self, fields: dict[str, Any], default: str, words: str
-    ) -> None:
-        with pytest.raises(ValueError, match=words):
-            step(spec=MXJobSpec(image="a", command=COMMAND, **fields), inputs=[Parameter(name="p", default=default)])
-
     def test_a_default_that_is_sound_only_with_the_text_around_it_is_taken(self) -> None:
         spec = MXJobSpec(image="a", command=COMMAND, restart_policy="On" + text("p"))
         assert '"On" + inputs' in step(spec=spec, inputs=[Parameter(name="p", default="Failure")])._build_manifest()
@@ -525,21 +490,6 @@ class TestArguments:
             built = made._build_template()
             assert built.inputs is not None
             assert [each.name for each in built.inputs.parameters or []] == ["lr"]
-
-    @pytest.mark.parametrize(
-        "given",
-        [
-            Parameter(name="p", value=10),
-            models.Parameter(name="p", value="10"),
-            models.Inputs(parameters=[models.Parameter(name="p", value="10")]),
-            Parameter(name="p", value=1000, default=10),
-        ],
-        ids=["value", "value of a model", "model of all", "default before value"],
-    )
-    def test_an_inputs_value_is_its_default_as_argo_takes_it(self, given: Any) -> None:
-        spec = MXJobSpec(image="a", command=COMMAND, ttl_seconds_after_finished=integer("p"))
-        with pytest.raises(ValueError, match=r"input p: .*10: .*300 at least"):
-            step(spec=spec, inputs=given)
 
     @pytest.mark.parametrize("model", [Parameter, models.Parameter])
     def test_pipelines_keep_all_that_an_input_says(self, model: Any) -> None:
@@ -666,12 +616,6 @@ class TestWorkflows:
         assert task.arguments == {"lr": "{{item.lr}}"}
         assert (trials.parallelism, trials.fail_fast) == (2, False)
 
-    def test_a_sweep_s_inputs_have_the_number_and_the_direction(self) -> None:
-        trial = step(inputs=[Parameter(name="lr")])
-        dag = sweep("search", trial, by="val-loss", trial_inputs="lr", direction="minimize")
-        defaults = {str(each.name): each.default for each in dag.inputs}  # type: ignore[union-attr]
-        assert (defaults["metric"], defaults["direction"]) == ("val-loss", "minimize")
-
     def test_a_sweep_that_cannot_be_is_refused(self) -> None:
         trial = step(inputs=[Parameter(name="lr"), Parameter(name="metric", default="x")])
         for fields, words in (
@@ -717,15 +661,6 @@ def test_a_result_within_a_list_stays_one_argument(argo: Expressions, result: st
     scope = {"tasks.one-first.outputs.parameters.result": result, "workflow.name": "run"}
     arrived = argo.filled_in(second.arguments["args"], scope)  # type: ignore[index,call-overload]
     assert json.loads(arrived) == ["--from", result, "--of=run"]
-
-
-def test_an_output_that_a_shipped_template_lacks_is_refused_with_what_it_has() -> None:
-    task = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]})
-    assert task.get_parameter("best").value == "{{tasks.search.outputs.parameters.best}}"
-    step = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]}, kind="step")
-    assert step.get_parameter("best").value == "{{steps.search.outputs.parameters.best}}"
-    with pytest.raises(ValueError, match="search: there is no output 'result': did you mean 'results'"):
-        task.get_parameter("result")
 
 
 def test_the_tags_of_a_list_are_also_written_where_argo_checks_its_references() -> None:
@@ -917,12 +852,6 @@ def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:
     assert strategy.backoff is not None
     assert (strategy.limit, strategy.backoff.duration, strategy.backoff.cap) == (10, "5s", "10m")
     assert strategy.backoff.factor == IntOrString(root=2)
-
-
-def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_none() -> None:
-    for servers, schedulers in ((0, 0), (1, 1), (2, 1), (8, 1)):
-        spec = MXJobSpec(image="a", command=COMMAND, servers=servers).to_dict()["mxReplicaSpecs"]
-        assert spec.get("Scheduler", {"replicas": 0})["replicas"] == schedulers
 
 
 def test_a_job_whose_number_of_servers_the_workflow_gives_has_one_scheduler() -> None:

@@ -386,16 +386,6 @@ def test_what_a_name_of_the_text_needs_is_proposed_with_the_package_that_lacks(f
     assert "pillow" not in hint(missing)
 
 
-def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monkeypatch):
-    fits_day(monkeypatch, lambda _folder, _python, first: max(first or OLD, OLD))
-    (folder / "train.py").write_text("import pandas\nfrom tqdm import tqdm, notebook\nimport mxnet as mx\n")
-    missing, packages = "ModuleNotFoundError: No module named 'pandas'", "--pip pandas --pip ipywidgets --pip tqdm"
-    assert hint(missing).endswith(ASKED.format(f"--as-of 2018-04-10 {packages}"))
-    (folder / "util.py").write_text("from mxnet import gluon, npx\n")
-    (folder / "train.py").write_text("import pandas, util\nfrom tqdm import tqdm, notebook\n")
-    assert hint(missing).endswith(ASKED.format(f"--as-of 2020-02-21 {packages}"))
-
-
 def test_the_module_of_python_m_is_read_as_a_script_is(folder, monkeypatch):
     (folder / "tool").mkdir()
     (folder / "tool" / "train.py").write_text("from . import data\nimport tool.arguments\nopen('../data')\n")
@@ -432,28 +422,6 @@ def test_a_missing_package_of_a_script_that_calls_xrange_is_answered_with_python
     for both in ("xrange = range\n", "from six.moves import xrange\n", "from past.builtins import *\n"):
         (folder / "train.py").write_text(both + old)
         assert "2.7" not in hint(missing), both
-
-
-DIVISIONS = (
-    "TypeError: 'float' object cannot be interpreted as an integer",
-    "TypeError: int expected instead of float",
-    "TypeError: slice indices must be integers or None or have an __index__ method",
-)
-
-
-@pytest.mark.parametrize("message", DIVISIONS)
-def test_a_float_where_a_number_counts_is_python_2_in_a_folder_of_its_time(folder, monkeypatch, message):
-    fits_day(monkeypatch, lambda *_: OLD)
-    assert hint(message) == (
-        "Python 3 divides whole numbers into a float: " + ASKED.format("--python 2.7 --as-of 2018-04-10")
-    )
-    (folder / "train.py").write_text("print(f'{a}')")
-    assert "2.7" not in hint(message)
-    (folder / "train.py").write_text("")
-    fits_day(monkeypatch, lambda *_: date(2020, 1, 1))
-    assert "2.7" not in hint(message)
-    fits_day(monkeypatch, lambda *_: None)
-    assert hint(message) == ""
 
 
 def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch):
@@ -547,14 +515,6 @@ def test_an_example_in_a_package_s_own_repository_gets_the_package_of_the_last_c
     for version, day in {"1.3.0": "2018-09-12", "0.7.0": "2018-04-10"}.items():
         (folder.parent / "python" / "mxnet" / "libinfo.py").write_text(f'import os\n__version__ = "{version}"\n')
         assert f"--as-of {day} " in hint("ModuleNotFoundError: No module named 'yaml'"), version
-
-
-def test_opencv_is_proposed_from_the_day_on_which_the_index_has_it(folder, monkeypatch):
-    fits_day(monkeypatch, lambda _folder, _python, first: max(first or OLD, OLD))
-    (folder / "train.py").write_text("import cv2\n")
-    assert hint("ModuleNotFoundError: No module named 'cv2'").endswith(
-        ASKED.format("--as-of 2018-05-15 --pip opencv-python")
-    )
 
 
 def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypatch):

@@ -85,26 +85,10 @@ def test_a_script_runs_in_an_image_of_the_current_folder(folder, run, words, com
     assert f"image {image.name}: 4 files, 32 bytes of {folder}\n" in err
 
 
-def test_the_image_of_a_script_elsewhere_is_of_its_folder(folder, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "below").mkdir()
-    monkeypatch.chdir(tmp_path / "below")
-    _, out, _ = run(str(folder / "train.py"), "--dry-run")
-    manifest = yaml.safe_load(out)
-    assert container(manifest)["command"] == ["python", "train.py"]
-    assert container(manifest)["image"].startswith("run/my-project:")
-
-
 def test_in_the_home_folder_the_image_is_of_the_scripts_folder(folder, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, out, _ = run(f"{folder.name}/common/fit.py", "--dry-run")
     assert container(yaml.safe_load(out))["command"] == ["python", "fit.py"]
-
-
-def test_workers_with_gpus_get_the_mxnet_for_gpus(folder, run, tmp_path):
-    _, out, _ = run("train.py", "--gpus-per-worker", "1", "--dry-run")
-    image = ImageStore(tmp_path / "state").resolve(container(yaml.safe_load(out))["image"])
-    assert image.base == "mxjob/mxnet:1.9.1-cu112"
 
 
 def test_the_size_of_the_first_download_is_said_before_it(folder, run, monkeypatch):
@@ -121,6 +105,12 @@ def test_the_size_of_the_first_download_is_said_before_it(folder, run, monkeypat
         (("--as-of", "2019-06"), "(MXNet is some 50 MB the first time)"),
     ):
         assert f"{size}\nerror: built\n" in run("train.py", *options)[2], options
+
+
+def test_what_is_left_out_is_said(folder, run):
+    (folder / ".dockerignore").write_text("common/\n")
+    _, _, err = run("train.py", "--dry-run")
+    assert "left out by .dockerignore: common" in err
 
 
 def test_with_an_image_a_script_runs_there_and_nothing_is_made(folder, run, tmp_path):
@@ -242,6 +232,15 @@ def test_what_is_withheld_is_said_with_what_includes_it(folder, run):
         "left out: .env, data (a link to /: --mount); to include one, write a line such as !.env into .gitignore\n"
         in err
     )
+
+
+def test_the_environment_that_a_project_asks_for_is_said_before_an_image_is_made(folder, run, prod):
+    (folder / "setup.py").write_text("setup(python_requires='<3.10')")
+    _, _, err = run("train.py")
+    asks, _, rest = err.partition("setup.py asks for Python <3.10, ")
+    assert not asks
+    assert "mxjob run train.py --python 3.9\n" in rest
+    assert "Dockerfile written" in rest
 
 
 def test_a_failed_script_of_a_project_gets_the_environment_that_the_project_asks_for(folder, run, monkeypatch):

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import textwrap
 
 import pytest
 from waiting import SECONDS
@@ -54,16 +53,6 @@ def test_other_kinds_are_skipped_with_a_note_on_stderr(mxjob):
     assert code == 0
     assert out == "stdin (document 2): ok: MXJob good\n"
     assert err == "stdin (document 1): skipped: kind ConfigMap is not checked\n"
-
-
-def test_the_items_of_a_list_are_checked_one_by_one(mxjob):
-    item = textwrap.indent(GOOD, "    ")[3:]
-    jobs = f"apiVersion: v1\nkind: List\nitems:\n  -{item}  -{item.replace('jobMode', 'mode')}"
-    code, out, _ = mxjob("validate", "-", stdin=jobs)
-    assert code == 2
-    assert out.startswith(
-        "stdin (document 1): ok: MXJob good\nstdin:15: MXJob good: spec.jobMode: Required value: MXTrain or MXTune\n"
-    )
 
 
 def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_one(mxjob):
