@@ -37,6 +37,16 @@ def test_bytes_that_are_no_text_are_replaced():
     assert LogCursor().take(f"{T}1Z caf".encode() + b"\xe9\r") == "caf\ufffd"
 
 
+def test_a_stream_may_break_again_before_it_brings_anything_new():
+    cursor = LogCursor()
+    cursor.reconnect()
+    take(cursor, stamped(f"{T}1Z a", f"{T}1Z b"))
+    cursor.reconnect()
+    assert take(cursor, stamped(f"{T}1Z a")) == []
+    cursor.reconnect()
+    assert take(cursor, stamped(f"{T}1Z a", f"{T}1Z b", f"{T}1Z c")) == ["c"]
+
+
 class ScriptedLog:
     """A log whose streams are given beforehand: lists of chunks, where an exception breaks the stream."""
 
