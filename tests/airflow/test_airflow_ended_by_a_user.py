@@ -52,22 +52,6 @@ def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
     assert run.creations() == 1
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("kind", "suspended"), [("suspended", True), ("kept", False)])
-def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(world, kind, suspended):
-    run = world.begin(f"deferred_{kind}")
-    uid = run.in_progress()
-    run.train.set_state("failed")
-    state = "Suspended" if suspended else "Running"
-    eventually(lambda: f"{'Suspended' if suspended else 'is kept'}" in run.train.log())
-    eventually(lambda: {uid: job_state(job) for uid, job in run.jobs().items()} == {uid: state})
-    if not suspended:
-        run.end()
-        eventually(lambda: {job_state(job) for job in run.jobs().values()} == {"Succeeded"})
-    assert run.uids() == {uid}
-    assert uid not in run.deletions()
-
-
 @pytest.mark.sampled
 @crosswise
 def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
