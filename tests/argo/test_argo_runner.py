@@ -85,26 +85,6 @@ class TestEndsOfTheJob:
         assert again["metadata"]["uid"] != job["metadata"]["uid"]
         await succeeds_with(argo, name, again)
 
-    @pytest.mark.exhaustive
-    async def test_a_job_that_is_deleted_by_hand_fails_the_runner_and_is_not_made_again(self, argo):
-        name = await argo.submit(one_runner())
-        job = await argo.job(name)
-        (await argo.api.delete(argo.path("mxjobs", job["metadata"]["name"]))).ok()
-        done = await argo.finished(name)
-        assert done["status"]["phase"] == "Failed"
-        assert exit_codes(done) == ["4"]
-        assert "was deleted by somebody else" in messages_of(done, "train")[0]
-        await argo.no_jobs(name)
-
-    @pytest.mark.exhaustive
-    async def test_a_suspended_job_is_waited_for(self, argo):
-        name = await argo.submit(one_runner(spec=MXJobSpec(**lone(), run_policy={"suspend": True})))
-        job = await argo.job(name)
-        assert job["status"]["state"] == "Suspended"
-        path = argo.path("mxjobs", job["metadata"]["name"])
-        (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": False}}})).ok()
-        await succeeds_with(argo, name, job)
-
 
 @pytest.mark.exhaustive
 async def test_the_page_of_a_job_is_an_artifact_of_the_runner(argo):
@@ -141,16 +121,6 @@ async def test_the_page_of_a_job_is_an_artifact_of_the_runner(argo):
 
 
 class TestEndsOfTheRunner:
-    @pytest.mark.exhaustive
-    async def test_a_runner_that_is_killed_finds_its_job_again(self, argo):
-        name = await argo.submit(one_runner())
-        job = await argo.job(name)
-        first = await argo.poller(name)
-        argo.kill(first)
-        assert await argo.poller(name, other_than=first)
-        done = await succeeds_with(argo, name, job)
-        assert exit_codes(done) == ["137", "0"]
-
     async def test_a_runner_whose_pod_is_evicted_leaves_its_job_to_the_next(self, argo):
         name = await argo.submit(one_runner())
         job = await argo.job(name)

@@ -36,19 +36,6 @@ async def test_a_step_succeeds_with_its_job_and_reports_its_outputs(argo):
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
 
-@pytest.mark.exhaustive
-async def test_a_job_that_fails_fails_the_step_at_once_in_its_own_words_and_is_cleared_away(argo):
-    name = await argo.submit(one_training())
-    job = await argo.job(name)
-    await argo.end(job, exit_code=1, message="ValueError: boom")
-    done = await argo.finished(name)
-    assert done["status"]["phase"] == "Failed"
-    (message,) = messages_of(done, "train")
-    assert f"error: MXJob {job['metadata']['name']} failed: " in message
-    assert "worker-0 exited with code 1:\nValueError: boom" in message
-    await argo.no_jobs(name)
-
-
 ACCURACY = Parameter(name="accuracy", value_from=ValueFrom(jq_filter=".status.result | fromjson | .accuracy"))
 
 
