@@ -31,17 +31,6 @@ async def test_the_first_job_of_a_namespace_brings_the_hook_and_the_second_finds
         assert w.writes.count(("POST", CONFIG_MAPS)) == 1
 
 
-async def test_a_config_map_that_was_deleted_comes_back_with_the_next_attempt(tmp_path):
-    async with world(tmp_path, start=False) as w:
-        await w.start(fail_fast_hook=True)
-        await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS).restart("OnFailure")))
-        await w.pods(1)
-        (await w.api.delete(f"{CONFIG_MAPS}/{CONFIG_MAP}")).ok()
-        await w.submit(submitted(make_mxjob("two").worker(1, **WORKERS)))
-        await w.pods(2)
-        assert await w.names(CONFIG_MAPS) == [CONFIG_MAP]
-
-
 async def test_a_worker_without_a_command_runs_without_the_hook_and_its_user_is_told(tmp_path):
     async with world(tmp_path, start=False) as w:
         await w.start(fail_fast_hook=True)

@@ -248,18 +248,6 @@ async def test_a_log_is_read_when_it_is_time_to(looker):
     assert looker.server.read == ["digits-worker-0", "digits-worker-1"]
 
 
-async def test_of_a_stalled_gang_every_workers_place_is_known(looker):
-    await looker.look()
-    await looker.look(after=LOOK_EVERY)
-    assert [(each.name, each.seconds, each.place, each.function) for each in looker.training.stalled] == [
-        ("worker-0", 300, "/app/train.py:11", "wait_to_read"),
-        ("worker-1", 301, "train.py:16", "<module>"),
-    ]
-    looker.server.lines["digits-worker-0"] = EPOCH
-    await looker.look(after=LOOK_EVERY)
-    assert looker.training.stalled == ()
-
-
 async def test_speeds_of_all_workers_are_compared_at_every_fifth_reading(looker):
     def lines(speed):
         return "\n".join(f"Epoch[0] Batch [{batch}] Speed: {speed} samples/sec" for batch in (1, 2, 3))

@@ -184,13 +184,6 @@ def test_a_worker_renews_a_third_of_the_lease_after_it_wrote_its_token():
     assert worker.looks(job()) is None
 
 
-@pytest.mark.parametrize("standing", [TRY_1, RUN_B])
-def test_a_trigger_takes_the_job_at_its_first_look_from_the_worker_or_another_run(standing):
-    trigger = Process(RUN_A)
-    assert trigger.looks(job(standing))[names.HOLDER_ANNOTATION] == RUN_A
-    assert trigger.looks(job(RUN_A)) is None
-
-
 @pytest.mark.parametrize("standing", [TRY_2, "by hand"])
 def test_a_trigger_never_takes_it_from_another_try(standing):
     trigger = Process(RUN_A)
