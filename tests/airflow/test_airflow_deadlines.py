@@ -35,22 +35,20 @@ def test_a_task_that_takes_too_long_ends_its_job(world, mode):
     assert re.search(r"Deleted MXJob default/\S+: the execution_timeout of its task is over\.", log)
 
 
-@pytest.mark.exhaustive
-def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(world):
-    run = world.begin("waiting_imageless")
-    run.train.wait("failed")
-    run.has_no_job()
-    log = run.train.log()
-    assert "MXNetJobStartupTimeoutError" in log
-    assert "no/such:image" in log
-
-
 @pytest.mark.sampled
-@crosswise
-def test_a_job_that_fits_nowhere_fails_its_task_with_the_cluster_s_reason(world, mode):
-    run = world.begin(f"{mode}_crowded")
+@pytest.mark.parametrize(
+    ("dag", "cluster", "words"),
+    [
+        ("deferred_crowded", "local", "Insufficient cpu"),
+        pytest.param("waiting_crowded", "real", "Insufficient cpu", marks=pytest.mark.kubernetes),
+        ("waiting_imageless", "local", "no/such:image"),
+    ],
+    indirect=["cluster"],
+)
+def test_a_job_that_can_not_start_fails_its_task_with_the_cluster_s_reason(world, dag, words):
+    run = world.begin(dag)
     run.train.wait("failed")
     run.has_no_job()
     log = run.train.log()
     assert "MXNetJobStartupTimeoutError" in log
-    assert "Insufficient cpu" in log
+    assert words in log

@@ -17,17 +17,3 @@ def test_a_diverged_training_that_succeeds_is_a_success_that_shows_where_it_dive
     assert run.train.xcom("metrics") == {"Train-accuracy": [[2, 0.5], [3, None], [4, None]]}
     assert run.train.log().count("Train-accuracy is nan in epoch 3: the training has diverged.") == 1
     assert world.airflow.pid("triggerer") == triggerer
-
-
-@pytest.mark.exhaustive
-def test_a_job_that_fails_with_a_nul_among_its_last_words_fails_its_task_with_them(world):
-    triggerer = world.airflow.pid("triggerer")
-    run = world.begin("deferred_diverging")
-    run.in_progress()
-    run.end(3)
-    run.train.wait("failed")
-    assert run.creations() == 1
-    log = run.train.log()
-    assert "MXNetJobFailedError" in log
-    assert "exited with code 3" in log
-    assert world.airflow.pid("triggerer") == triggerer

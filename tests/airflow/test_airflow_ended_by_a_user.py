@@ -11,8 +11,6 @@ from airflow_runs import Task
 from airflow_world import MODES, crosswise
 from waiting import eventually
 
-from mxnet_operator.api.conditions import job_state
-
 pytestmark = pytest.mark.whole_airflow
 
 VANISHING = """
@@ -52,22 +50,6 @@ def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
     assert run.creations() == 1
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("kind", "suspended"), [("suspended", True), ("kept", False)])
-def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(world, kind, suspended):
-    run = world.begin(f"deferred_{kind}")
-    uid = run.in_progress()
-    run.train.set_state("failed")
-    state = "Suspended" if suspended else "Running"
-    eventually(lambda: f"{'Suspended' if suspended else 'is kept'}" in run.train.log())
-    eventually(lambda: {uid: job_state(job) for uid, job in run.jobs().items()} == {uid: state})
-    if not suspended:
-        run.end()
-        eventually(lambda: {job_state(job) for job in run.jobs().values()} == {"Succeeded"})
-    assert run.uids() == {uid}
-    assert uid not in run.deletions()
-
-
 @pytest.mark.sampled
 @crosswise
 def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
@@ -97,22 +79,6 @@ def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(world):
         assert run.deletions()[-1] == uid
         eventually(lambda: run.train.look().state == "removed")  # noqa: B023
         assert run.creations() == 1
-
-
-@pytest.mark.exhaustive
-def test_a_finished_task_that_is_cleared_runs_again(world):
-    run = world.begin("deferred")
-    first = run.in_progress()
-    run.succeed()
-    run.dag_run.wait("success")  # or the scheduler, in the middle of writing that, undoes the half of the clearing
-    run.hold()
-    run.train.clear()
-    eventually(lambda: len(run.uids()) == 2)
-    (second,) = run.uids() - {first}
-    eventually(lambda: job_state(run.jobs()[second]) == "Running")
-    run.succeed()
-    assert run.train.xcom()["uid"] == second
-    assert run.deletions() == []
 
 
 @pytest.mark.exhaustive

@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from builders import make_mxjob
+from controller_fixtures import submitted
 from provider_fixtures import StampedLog, Store, Try, operator_world, server_in_thread
 from waiting import eventually
 
@@ -14,18 +16,6 @@ from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.job.task_memory import STORE_KEY
-
-MANIFEST = {
-    "apiVersion": "kubeflow.org/v1",
-    "kind": "MXJob",
-    "metadata": {"name": "held"},
-    "spec": {
-        "jobMode": "MXTrain",
-        "mxReplicaSpecs": {
-            "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}]}}}
-        },
-    },
-}
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +128,8 @@ def test_a_task_s_execution_timeout_becomes_the_job_s_deadline(world, arguments,
 
 
 def test_a_manifest_s_own_deadline_stays(world):
-    spec = {**MANIFEST["spec"], "runPolicy": {"activeDeadlineSeconds": 77}}
-    task = world.start(world.operator(manifest={**MANIFEST, "spec": spec}, execution_timeout=timedelta(hours=2)))
+    manifest = submitted(make_mxjob("held").worker(1).run_policy(activeDeadlineSeconds=77))
+    task = world.start(world.operator(manifest=manifest, execution_timeout=timedelta(hours=2)))
     job = world.job_of(task)
     assert job["spec"]["runPolicy"]["activeDeadlineSeconds"] == 77
     world.delete(job)
@@ -203,23 +193,6 @@ def test_a_cleared_task_ends_the_job_that_another_try_held(waiting_world):
     _, _, new = begun(waiting_world, cleared, store)
     assert new["metadata"]["uid"] != job["metadata"]["uid"]
     assert waiting_world.hook.get_job(JobRef.of(job)) is None
-
-
-def test_a_deletion_that_meets_a_change_looks_again_and_deletes(waiting_world, monkeypatch):
-    operator, task, job = begun(waiting_world, Try(), Store(), poll_interval=3600)
-    delete, conflicts = operator.hook.delete_job, []
-
-    def changed_meanwhile(ref, **options):
-        if not conflicts:
-            conflicts.append(options)
-            waiting_world.write_status(job, "Running", "changed")
-        return delete(ref, **options)
-
-    monkeypatch.setattr(operator.hook, "delete_job", changed_meanwhile)
-    operator.on_kill()
-    assert waiting_world.hook.get_job(JobRef.of(job)) is None
-    with pytest.raises(MXNetJobError):
-        task.result()
 
 
 def test_a_job_that_a_retry_takes_between_the_look_and_the_deletion_is_left(waiting_world, task_log, monkeypatch):

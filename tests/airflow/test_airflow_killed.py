@@ -1,6 +1,5 @@
 """What becomes of a job when a part of Airflow is killed: on a whole Airflow, with real jobs."""
 
-import asyncio
 import os
 import signal
 
@@ -38,39 +37,6 @@ def test_a_task_that_airflow_failed_goes_on_with_its_job_when_it_is_cleared(worl
     new = run.replaced(uid)
     run.succeed()
     assert run.train.xcom()["uid"] == new
-
-
-@pytest.mark.exhaustive
-def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(world):
-    run = world.begin("waiting")
-    uid = run.in_progress()
-    os.kill(run.train.look().pid, signal.SIGKILL)
-    assert run.succeed().try_number == 2
-    assert run.train.xcom()["uid"] == uid
-    assert (run.creations(), run.uids()) == (1, {uid})
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("arrived", [False, True])
-def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(world, arrived):
-    """Killed after the intent: the request has reached the API server, or it has not; the reply never comes."""
-    held = []
-
-    async def handler(asked, forward):
-        if asked.method == "POST" and asked.path.endswith("/mxjobs") and not held:
-            if arrived:
-                await asyncio.to_thread(world.cluster.create, asked.body)
-            held.append(asked.body)
-            await asyncio.Event().wait()
-
-    run = world.begin("waiting", handler)
-    eventually(lambda: held)
-    os.kill(run.train.wait("running").pid, signal.SIGKILL)
-    run.train.wait("running", try_number=2)
-    uid = run.in_progress()
-    run.succeed()
-    assert run.uids() == {uid}
-    assert run.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
 
 
 @pytest.mark.exhaustive

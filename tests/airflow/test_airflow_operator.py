@@ -2,9 +2,7 @@
 
 import copy
 import dataclasses
-import itertools
 import json
-import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +14,8 @@ from airflow.sdk import Asset
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, AirflowTaskTimeout, TaskDeferred
 from apiserver_fixtures import TOKEN
+from builders import make_mxjob
+from controller_fixtures import submitted
 from long_results import long_result
 from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, operator_world, server_in_thread, terminated
 from waiting import eventually
@@ -28,7 +28,6 @@ from mxnet_provider.exceptions import (
     MXNetJobError,
     MXNetJobFailedError,
     MXNetJobNameTakenError,
-    MXNetJobStartupTimeoutError,
     MXNetJobUnreachableError,
     MXNetManifestError,
 )
@@ -41,17 +40,8 @@ from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
-MANIFEST = {
-    "apiVersion": "kubeflow.org/v1",
-    "kind": "MXJob",
-    "metadata": {"name": "digits", "labels": {"team": "vision"}},
-    "spec": {
-        "jobMode": "MXTrain",
-        "mxReplicaSpecs": {
-            "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}]}}}
-        },
-    },
-}
+MANIFEST = submitted(make_mxjob("digits").worker(None))
+MANIFEST["metadata"]["labels"] = {"team": "vision"}
 
 
 @pytest.fixture(scope="module")
@@ -204,13 +194,6 @@ def test_a_callback_that_fails_before_the_job_fails_the_task_and_makes_none(worl
     with pytest.raises(ValueError, match="no budget"):
         task.result()
     assert world.jobs() == before
-
-
-def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(world):
-    task = world.start(world.operator(wait_for_completion=False))
-    assert task.result()["state"] == ""
-    job = world.job_of(task)
-    assert task.ti.pushed == {f"job_{key}": job["metadata"][key] for key in ("name", "namespace", "uid")}
 
 
 def test_a_worker_that_is_asked_to_end_after_its_task_returned_leaves_the_job_that_nobody_waits_for(world):
@@ -417,16 +400,6 @@ def test_what_the_server_refuses_for_good_is_not_tried_again(world):
         world.start(world.operator(manifest=finalized)).result()
 
 
-def test_a_manifest_as_the_server_printed_it_makes_a_job_anew(world):
-    first = world.job_of(world.start(world.operator(manifest=MANIFEST, wait_for_completion=False)))
-    world.write_status(first, "Succeeded", "done")
-    printed = world.hook.get_job(JobRef.of(first))
-    again = world.job_of(world.start(world.operator(manifest=printed, wait_for_completion=False)))
-    assert printed["status"]["state"] == "Succeeded"
-    assert again["metadata"]["uid"] != first["metadata"]["uid"]
-    assert "status" not in again
-
-
 WITH_OBJECTS = """\
 apiVersion: v1
 kind: ConfigMap
@@ -575,8 +548,11 @@ def deferred(waiting_world):
     return world, job, world.operator(), context
 
 
-def test_a_trigger_that_failed_is_not_believed_and_waited_with_again_three_times(deferred):
+@pytest.mark.parametrize("has_store", [True, False])
+def test_a_trigger_that_failed_is_not_believed_and_waited_with_again_three_times(deferred, has_store):
     world, job, operator, context = deferred
+    if not has_store:
+        context["ti"].pushed[task_memory.STORE_KEY] = context.pop("task_state_store")[task_memory.STORE_KEY]
     for _ in range(3):
         with pytest.raises(TaskDeferred):
             operator.resume_execution(**GOING_ON, context=context)
@@ -793,16 +769,6 @@ def test_without_a_store_callbacks_see_the_manifests_that_are_created_and_no_oth
     assert Once.given == [made["name"]]
 
 
-def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(deferred):
-    _world, _job, operator, context = deferred
-    context["ti"].pushed[task_memory.STORE_KEY] = context.pop("task_state_store")[task_memory.STORE_KEY]
-    for _ in range(3):
-        with pytest.raises(TaskDeferred):
-            operator.resume_execution(**GOING_ON, context=context)
-    with pytest.raises(MXNetJobUnreachableError, match="is left running"):
-        operator.resume_execution(**GOING_ON, context=context)
-
-
 def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_world):
     ti, store = Try(), Store()
     operator = waiting_world.operator(on_kill_action="suspend", poll_interval=3600)
@@ -813,23 +779,6 @@ def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_world):
     waiting_world.start(waiting_world.operator(wait_for_completion=False), ti, store).result()
     resumed = waiting_world.hook.get_job(JobRef.of(job))
     assert resumed["spec"]["runPolicy"]["suspend"] is False
-
-
-@pytest.mark.exhaustive
-def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_before(world, monkeypatch):
-    """Looking at the clock a hundred times is all the waiting that there is."""
-    clock = itertools.count(time.time(), 0.1)
-    monkeypatch.setattr(time, "time", lambda: next(clock))
-    ti, store, uids = Try(max_tries=1), Store(), set()
-    for number in (1, 2):
-        begun = next(clock)
-        operator = world.operator(on_kill_action="keep", startup_timeout=10, get_logs=False)
-        task = world.start(operator, dataclasses.replace(ti, try_number=number), store)
-        with pytest.raises(MXNetJobStartupTimeoutError):
-            task.result()
-        assert next(clock) - begun > 5
-        uids.add(task.ti.pushed["job_uid"])
-    assert len(uids) == 1
 
 
 def test_progress_becomes_gauges(world, log, monkeypatch):
@@ -958,17 +907,19 @@ def test_a_tuning_job_is_told_what_to_tune_and_its_tuner_s_result_returned(world
     assert (returned["best_latency_ms"], returned["trials"], returned["artifact_uri"]) == (0.5, 2, None)
 
 
-@pytest.mark.parametrize("given", [{"trials": 0}, {"trials": "many"}, {"early_stopping": "-1"}])
-def test_a_tuning_task_refuses_what_is_no_number(waiting_world, given):
-    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_world.kubeconfig, manifest=TUNING, **given)
-    with pytest.raises(MXNetManifestError, match=f"{next(iter(given))}: must be a whole number above 0"):
-        waiting_world.start(operator).result()
-
-
-def test_a_tuning_task_refuses_a_training_job(waiting_world):
-    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_world.kubeconfig, manifest=MANIFEST)
-    with pytest.raises(MXNetManifestError, match="a tuning job's is MXTune"):
-        waiting_world.start(operator).result()
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"trials": 0}, "trials: must be a whole number above 0"),
+        ({"trials": "many"}, "trials: must be a whole number above 0"),
+        ({"early_stopping": "-1"}, "early_stopping: must be a whole number above 0"),
+        ({"manifest": MANIFEST}, "a tuning job's is MXTune"),
+    ],
+)
+def test_a_tuning_task_refuses_what_is_no_number_and_a_training_job(waiting_world, given, words):
+    fields = {"task_id": "tune", "config_file": waiting_world.kubeconfig, "manifest": TUNING, **given}
+    with pytest.raises(MXNetManifestError, match=words):
+        waiting_world.start(MXNetTuneOperator(**fields)).result()
 
 
 def sensor(world, name, **arguments):
@@ -989,20 +940,6 @@ def test_a_sensor_waits_for_the_state_and_never_owns_the_job(world):
     assert left["metadata"]["uid"] == job["metadata"]["uid"]
     assert left["metadata"].get("annotations") == job["metadata"].get("annotations")
     world.delete(job)
-
-
-@pytest.mark.parametrize("state", ["Failed", "gone"])
-def test_a_sensor_fails_where_there_is_nothing_to_wait_for(world, state):
-    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "hopeless", "namespace": "default"}})
-    task = world.start(sensor(world, "hopeless"))
-    if state == "Failed":
-        world.write_status(job, "Failed", "no data")
-    else:
-        world.delete(job)
-    with pytest.raises(MXNetJobFailedError if state == "Failed" else MXNetJobDeletedError):
-        task.result()
-    if state == "Failed":
-        world.delete(job)
 
 
 def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(world):
@@ -1058,13 +995,3 @@ def test_two_airflows_that_share_a_cluster_never_meet(world):
     world.write_status(other, "Failed", "yours alone")
     with pytest.raises(MXNetJobFailedError, match="yours alone"):
         yours.result()
-
-
-def test_a_kill_by_one_airflow_does_not_reach_the_job_of_another(waiting_world):
-    ti = Try(run_id="scheduled__2026-11-21")
-    mine, yours = (waiting_world.start(waiting_world.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
-    job, other = waiting_world.job_of(mine), waiting_world.job_of(yours)
-    mine.operator.on_kill()
-    left = {each["metadata"]["uid"] for each in waiting_world.jobs()}
-    assert job["metadata"]["uid"] not in left
-    assert other["metadata"]["uid"] in left

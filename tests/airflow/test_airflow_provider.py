@@ -104,7 +104,6 @@ def providers(request):
         "get": ["mxnet-operator", "--full"],
         "links": [],
         "triggers": [],
-        "hooks": [],
         "configs": [],
     }
     code, output = python(
@@ -139,11 +138,6 @@ def test_airflow_shows_every_link_trigger_and_option(providers):
     assert info["config"] in shown
 
 
-def test_the_connection_s_type_is_the_kubernetes_provider_s(providers):
-    [kubernetes] = [each for each in providers["hooks"] if each["connection_type"] == "kubernetes"]
-    assert kubernetes["package_name"] == "apache-airflow-providers-cncf-kubernetes"
-
-
 @pytest.mark.exhaustive
 def test_provider_and_dags_use_nothing_that_airflow_deprecates():
     files = [str(path) for path in (ROOT / "dags").glob("*.py")]
@@ -154,40 +148,6 @@ def test_provider_and_dags_use_nothing_that_airflow_deprecates():
         f"for path in {files!r}: runpy.run_path(path)\n"
     )
     assert code == 0, output
-
-
-def rendered(operator, **context):
-    """The operator as it is when it executes: its DAG parsed, its fields rendered."""
-    operator.resolve_template_files()
-    operator.render_template_fields(context)
-    return operator
-
-
-def test_a_manifest_s_file_is_found_on_the_search_path_and_rendered(tmp_path):
-    (tmp_path / "job.yaml").write_text("metadata: {name: '{{ params_name }}'}\n")
-    with DAG("d", schedule=None, template_searchpath=str(tmp_path)):
-        operator = MXNetJobOperator(task_id="t", manifest="job.yaml")
-    assert rendered(operator, params_name="digits").manifest == "metadata: {name: 'digits'}"
-
-
-def test_a_manifest_s_dict_is_rendered_in_every_corner():
-    with DAG("d", schedule=None):
-        operator = MXNetJobOperator(task_id="t", manifest={"a": [{"b": "{{ x }}"}, 3]})
-    assert rendered(operator, x="y").manifest == {"a": [{"b": "y"}, 3]}
-
-
-def test_arguments_that_look_like_files_are_left_alone(tmp_path):
-    (tmp_path / "there.yaml").write_text("not: this")
-    arguments = {
-        "command": ["run", "there.yaml"],
-        "args": ["--config", "missing.json"],
-        "env": {"CONFIG": "{{ x }}.yaml"},
-    }
-    with DAG("d", schedule=None, template_searchpath=str(tmp_path)):
-        operator = rendered(MXNetJobOperator(task_id="t", image="i", **arguments), x="y")
-    assert operator.command == ["run", "there.yaml"]
-    assert operator.args == ["--config", "missing.json"]
-    assert operator.env == {"CONFIG": "y.yaml"}
 
 
 def test_template_fields_are_attributes_that_the_constructor_leaves_as_they_are():

@@ -1,7 +1,7 @@
-"""What becomes of a job when the run or the DAG of its task changes, or its connection: on a whole Airflow."""
+"""What becomes of a job when the run or the DAG of its task changes: on a whole Airflow."""
 
 import pytest
-from airflow_world import MODES, TOKEN
+from airflow_world import MODES
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -43,15 +43,3 @@ def test_a_dag_that_is_deleted_under_its_job_leaves_none(world):
     change(world, run, "DELETE")
     run.has_no_job()
     assert run.deletions() == [uid]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_connection_that_is_edited_while_its_token_ends_is_read_anew(world, mode):
-    run = world.begin(mode)
-    uid = run.in_progress()
-    edited = run.gateway.folder / "edited"
-    edited.write_text(run.gateway.kubeconfig.read_text().replace(TOKEN, "another-token"))
-    world.airflow.reconnect(run.connection, edited, "default")
-    run.gateway.tokens = {"another-token"}
-    assert run.succeed().try_number == 1
-    assert (run.train.xcom()["uid"], run.creations()) == (uid, 1)

@@ -16,7 +16,9 @@ from types import FrameType
 import pytest
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from api_gateway import gateway_to, refusal
-from provider_fixtures import RUNNING, OperatorWorld, StampedLog, Try, server_in_thread, terminated
+from builders import make_mxjob
+from controller_fixtures import submitted
+from provider_fixtures import OperatorWorld, StampedLog, Try, server_in_thread, terminated
 from waiting import SECONDS, until
 
 from mxnet_operator.api import names
@@ -71,12 +73,6 @@ def blocking_calls() -> Iterator[list[str]]:
 
 
 GOLDEN = Path(__file__).parent / "golden"
-SPEC = {
-    "jobMode": "MXTrain",
-    "mxReplicaSpecs": {
-        "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}]}}}
-    },
-}
 LINES = [b"Epoch[0] Validation-accuracy=0.5", b"caf\xe9", b"Epoch[1] Validation-accuracy=0.9"]
 
 
@@ -113,13 +109,7 @@ class Waiting:
     def __init__(self, world, gateway):
         Waiting.count += 1
         self.world, self.gateway = world, gateway
-        name = f"job-{Waiting.count}"
-        manifest = {
-            "apiVersion": "kubeflow.org/v1",
-            "kind": "MXJob",
-            "metadata": {"name": name, "namespace": "default"},
-        }
-        self.job = world.hook.create_job({**manifest, "spec": SPEC})
+        self.job = world.hook.create_job(submitted(make_mxjob(f"job-{Waiting.count}").worker(1)))
         self.ref = JobRef.of(self.job)
         self.before = len(gateway.asked)
 
@@ -201,21 +191,6 @@ async def test_a_missing_right_to_read_pods_costs_the_result_and_no_more(waiting
     assert (found.status, found.summary["replicas"]) == ("succeeded", [])
 
 
-async def test_logs_that_can_t_be_read_are_a_warning(waiting, task_log):
-    async def handler(asked, forward):
-        return refusal(500, "InternalError", "the node is gone") if asked.path.endswith("/log") else None
-
-    waiting.gateway.handler = handler
-    waiting.world.add_pod(waiting.job, "Worker", 0, RUNNING)
-    waiting.world.write_status(waiting.job, "Running")
-    task = await waiting.start()
-    await waiting.polled(6)
-    waiting.world.write_pod_state(waiting.job, "Worker", 0, terminated(0, {"accuracy": 1}))
-    waiting.end()
-    assert (await event_of(task)).summary["result"] == {"accuracy": 1}
-    assert any("the node is gone" in line for line in task_log())
-
-
 def shown(task_log):
     return [line for line in task_log() if line.startswith("[worker-0]")]
 
@@ -269,24 +244,6 @@ async def test_a_trigger_that_is_cancelled_ends_at_once_and_touches_nothing(wait
         await task
     await trigger.cleanup()
     assert waiting.writes() == []
-
-
-async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
-    await waiting.trigger().on_kill()
-    (asked,) = waiting.writes()
-    assert (asked.method, asked.path) == (
-        "DELETE",
-        f"/apis/kubeflow.org/v1/namespaces/default/mxjobs/{waiting.ref.name}",
-    )
-    assert asked.body == {
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {
-            "uid": waiting.ref.uid,
-            "resourceVersion": waiting.job["metadata"]["resourceVersion"],
-        },
-        "propagationPolicy": "Foreground",
-    }
 
 
 async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):

@@ -101,16 +101,3 @@ async def test_without_the_exit_handler_a_retry_by_hand_finds_the_failed_job_and
 
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
     assert uids(await argo.jobs(name)) == [failed["metadata"]["uid"]]
-
-
-@pytest.mark.exhaustive
-async def test_a_workflow_that_is_resubmitted_has_a_job_of_its_own(argo):
-    first = await argo.submit(one_training())
-    job = await argo.job(first)
-    await argo.end(job)
-    await argo.finished(first)
-
-    second = (await argo.command("resubmit", first, "-o", "name")).strip()
-
-    assert second != first
-    assert (await argo.job(second))["metadata"]["name"] != job["metadata"]["name"]

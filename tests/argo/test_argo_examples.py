@@ -58,21 +58,24 @@ async def test_the_sweep_tries_each_pair_and_tells_the_best(argo):
 
 @pytest.mark.exhaustive
 async def test_the_tuning_is_followed_by_a_training_that_knows_its_result(argo):
-    modes = []
+    modes, tuned = [], '{"schedule": "a \\"quoted\\" one\\n"}'
 
     async def end(job):
         modes.append(job["spec"]["jobMode"])
         if modes[-1] == "MXTrain":
             (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
-            assert {"name": "TUNED", "value": "best schedule"} in container["env"]
-        await argo.end(job, message="best schedule")
+            (given,) = (each["value"] for each in container["env"] if each["name"] == "TUNED")
+            assert json.loads(given) == json.loads(tuned)
+        await argo.end(job, message=tuned)
 
     name = await argo.submit(example("tune_then_train"))
 
     await argo.end_each(name, 2, end)
 
-    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Succeeded"
     assert modes == ["MXTune", "MXTrain"]
+    assert json.loads(outputs_of(node_of(done, "tune-then-train"))["result"]) == json.loads(tuned)
 
 
 @pytest.mark.exhaustive

@@ -53,21 +53,6 @@ async def test_a_sweep_chooses_the_best_although_one_fails_and_some_tell_no_numb
 
 
 @pytest.mark.exhaustive
-async def test_a_sweep_by_another_number_of_which_the_lowest_is_best(argo):
-    parameters = {"image": "i", "command": json.dumps(COMMAND), "trials": "[3, 1, 2]"}
-    name = await argo.submit(by_template("mxjob-sweep", metric="val-loss", direction="minimize", **parameters))
-
-    async def end(job):
-        await argo.end(job, message=json.dumps({"val-loss": json.loads(variables(job, "Worker")["TRIAL"])}))
-
-    await argo.end_each(name, 3, end)
-
-    outputs = outputs_of(node_of(await argo.finished(name), "sweep"))
-    assert json.loads(outputs["best"])["value"] == 1
-    assert [each["value"] for each in json.loads(outputs["results"])] == [3, 2, 1]
-
-
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("exit_code", "message", "words"),
     [
@@ -93,30 +78,6 @@ async def test_a_sweep_without_a_number_fails_with_what_its_trials_told(argo, ex
     assert rest in said
     results = json.loads(outputs_of(node_of(done, "sweep-trials"))["results"])
     assert [each["value"] for each in results] == [None] * (0 if exit_code else 2)
-
-
-@pytest.mark.exhaustive
-async def test_what_a_tuning_found_reaches_the_training(argo):
-    tuned = '{"schedule": "a \\"quoted\\" one\\n"}'
-    seen = {}
-
-    async def end(job):
-        if job["spec"]["jobMode"] == "MXTune":
-            await argo.end(job, message=tuned)
-        else:
-            seen.update(variables(job, "Worker"))
-            await argo.end(job, message='{"accuracy": 0.5}')
-
-    command = json.dumps(COMMAND)
-    parameters = {"image": "i", "command": command, "tune_image": "t", "tune_command": command, "servers": "0"}
-    name = await argo.submit(by_template("mxjob-tune-then-train", **parameters))
-
-    await argo.end_each(name, 2, end)
-
-    done = await argo.finished(name)
-    assert done["status"]["phase"] == "Succeeded"
-    assert json.loads(seen["TUNED"]) == json.loads(tuned)
-    assert json.loads(outputs_of(node_of(done, "tune-then-train"))["result"]) == {"accuracy": 0.5}
 
 
 TRAINING = {
@@ -179,10 +140,10 @@ async def test_a_failed_job_is_kept_for_as_long_as_its_submitter_says_and_then_d
 
 
 @pytest.mark.exhaustive
-async def test_how_many_trials_run_at_once_is_a_number_that_a_workflow_lowers(argo):
+async def test_a_workflow_lowers_how_many_trials_run_at_once_and_chooses_the_lowest_of_another_number(argo):
     """`parallelism` takes no parameter of Argo's; what the Workflow has of its own holds for the run."""
-    parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": "[1, 2, 3]"}
-    run = by_template("mxjob-sweep", **parameters)
+    parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": "[3, 1, 2]"}
+    run = by_template("mxjob-sweep", metric="val-loss", direction="minimize", **parameters)
     text = {**run, "spec": {**run["spec"], "parallelism": "{{workflow.parameters.parallelism}}"}}
     refused = await argo.api.post(argo.path("workflows"), text)
     assert (refused.code, "spec.parallelism" in json.dumps(refused.body)) == (422, True)
@@ -191,10 +152,12 @@ async def test_how_many_trials_run_at_once_is_a_number_that_a_workflow_lowers(ar
     name = await argo.submit(run)
 
     async def end(job):
-        await argo.end(job, message=json.dumps({"accuracy": json.loads(variables(job, "Worker")["TRIAL"])}))
+        await argo.end(job, message=json.dumps({"val-loss": json.loads(variables(job, "Worker")["TRIAL"])}))
 
     assert await argo.end_each(name, 3, end) == 1
-    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+    outputs = outputs_of(node_of(await argo.finished(name), "sweep"))
+    assert json.loads(outputs["best"])["value"] == 1
+    assert [each["value"] for each in json.loads(outputs["results"])] == [3, 2, 1]
 
 
 @pytest.mark.exhaustive

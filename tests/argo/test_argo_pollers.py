@@ -127,14 +127,6 @@ async def test_the_progress_of_a_training_is_that_of_its_step_and_its_workflow(a
 
 
 @pytest.mark.exhaustive
-async def test_a_poller_whose_pod_is_deleted_finds_its_job_again(argo):
-    name = await argo.submit(one_training())
-    job = await argo.job(name)
-    (await argo.api.delete(argo.path("pods", await argo.poller(name)))).ok()
-    await succeeds_with(argo, name, job)
-
-
-@pytest.mark.exhaustive
 async def test_a_create_whose_reply_is_lost_is_no_second_job(argo):
     """The poller itself asks again, by the same name."""
     manifest = one_training().to_dict()

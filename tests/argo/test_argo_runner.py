@@ -1,12 +1,10 @@
 """A step that our own command line follows: what it tells, and what becomes of its job when it is ended."""
 
 import asyncio
-import hashlib
 import json
 
 import pytest
 from aiohttp import web
-from api_outage import Outage
 from argo_fixtures import (
     COMMAND,
     CORE,
@@ -21,14 +19,12 @@ from argo_fixtures import (
     uids,
 )
 from argo_fronts import LosesReply
-from argo_values import HOSTILE
 from audit import Right, granted, requests_of
 from deployment import rendered
-from hera.workflows import Parameter
 from served_requests import served_requests
 from waiting import SECONDS, eventually, until
 
-from mxnet_argo import MXJobSpec, text
+from mxnet_argo import MXJobSpec
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
@@ -89,37 +85,6 @@ class TestEndsOfTheJob:
         assert again["metadata"]["uid"] != job["metadata"]["uid"]
         await succeeds_with(argo, name, again)
 
-    @pytest.mark.exhaustive
-    async def test_a_job_that_is_deleted_by_hand_fails_the_runner_and_is_not_made_again(self, argo):
-        name = await argo.submit(one_runner())
-        job = await argo.job(name)
-        (await argo.api.delete(argo.path("mxjobs", job["metadata"]["name"]))).ok()
-        done = await argo.finished(name)
-        assert done["status"]["phase"] == "Failed"
-        assert exit_codes(done) == ["4"]
-        assert "was deleted by somebody else" in messages_of(done, "train")[0]
-        await argo.no_jobs(name)
-
-    @pytest.mark.exhaustive
-    async def test_a_suspended_job_is_waited_for(self, argo):
-        name = await argo.submit(one_runner(spec=MXJobSpec(**lone(), run_policy={"suspend": True})))
-        job = await argo.job(name)
-        assert job["status"]["state"] == "Suspended"
-        path = argo.path("mxjobs", job["metadata"]["name"])
-        (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": False}}})).ok()
-        await succeeds_with(argo, name, job)
-
-    @pytest.mark.exhaustive
-    async def test_no_parameter_breaks_out_of_its_place(self, argo):
-        values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
-        spec = MXJobSpec(**lone(), args=["--all=" + text("p0"), *map(text, values)])
-        made = one_runner(spec=spec, inputs=[Parameter(name=name) for name in values])
-        made.arguments = [Parameter(name=name, value=value) for name, value in values.items()]
-        job = await argo.job(await argo.submit(made))
-        (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
-        assert container["args"] == [f"--all={HOSTILE[0]}", *HOSTILE]
-        assert set(job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]) == {"containers"}
-
 
 @pytest.mark.exhaustive
 async def test_the_page_of_a_job_is_an_artifact_of_the_runner(argo):
@@ -156,16 +121,6 @@ async def test_the_page_of_a_job_is_an_artifact_of_the_runner(argo):
 
 
 class TestEndsOfTheRunner:
-    @pytest.mark.exhaustive
-    async def test_a_runner_that_is_killed_finds_its_job_again(self, argo):
-        name = await argo.submit(one_runner())
-        job = await argo.job(name)
-        first = await argo.poller(name)
-        argo.kill(first)
-        assert await argo.poller(name, other_than=first)
-        done = await succeeds_with(argo, name, job)
-        assert exit_codes(done) == ["137", "0"]
-
     async def test_a_runner_whose_pod_is_evicted_leaves_its_job_to_the_next(self, argo):
         name = await argo.submit(one_runner())
         job = await argo.job(name)
@@ -175,23 +130,6 @@ class TestEndsOfTheRunner:
         await succeeds_with(argo, name, job)
         after = (await argo.api.get(path)).ok()
         assert after["spec"]["runPolicy"]["activeDeadlineSeconds"] == 5000, "a runner sets back what others changed"
-
-    @pytest.mark.exhaustive
-    async def test_an_api_server_that_goes_away_and_comes_back_ends_neither_runner_nor_job(self, argo):
-        manifest = one_runner().to_dict()
-        manifest["metadata"] = {"name": "sees-an-outage"}
-        async with Outage(argo.server.url).served() as front:
-            argo.pods.servers["sees-an-outage"] = front.url
-            name = await argo.submit(manifest)
-            job = await argo.job(name)
-            await argo.poller(name)
-            await front.go()
-            await argo.end(job)
-            await front.come_back()
-            done = await argo.finished(name)
-        assert done["status"]["phase"] == "Succeeded"
-        assert exit_codes(done) == ["0"]
-        assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
     @pytest.mark.exhaustive
     async def test_a_create_whose_reply_is_lost_is_no_second_job(self, argo):
@@ -206,27 +144,6 @@ class TestEndsOfTheRunner:
             assert len(front.lost) == 1
         assert exit_codes(done) == ["0"]
         assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
-
-    @pytest.mark.exhaustive
-    async def test_a_job_of_the_runners_name_that_is_not_its_own_is_left_alone(self, argo):
-        manifest = one_runner().to_dict()
-        manifest["spec"]["suspend"] = True
-        name = await argo.submit(manifest)
-        uid = (await argo.api.get(argo.path("workflows", name))).ok()["metadata"]["uid"]
-        of_run = f'{uid}/{name}/"null"'  # a workflow without arguments
-        taken = f"train-{hashlib.sha256(of_run.encode()).hexdigest()[:12]}"
-        stranger = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": {"name": taken}}
-        stranger["spec"] = MXJobSpec(**lone()).to_dict()
-        before = (await argo.api.post(argo.path("mxjobs"), stranger)).ok()
-
-        (await argo.api.merge(argo.path("workflows", name), {"spec": {"suspend": None}})).ok()
-
-        done = await argo.finished(name)
-        assert exit_codes(done) == ["3"]
-        assert f"job {taken} already exists and belongs to another run" in messages_of(done, "train")[0]
-        after = (await argo.api.get(argo.path("mxjobs", taken))).ok()
-        assert after["metadata"]["uid"] == before["metadata"]["uid"]
-        assert "deletionTimestamp" not in after["metadata"]
 
 
 class TestEndsOfTheWorkflow:

@@ -36,19 +36,6 @@ async def test_a_step_succeeds_with_its_job_and_reports_its_outputs(argo):
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
 
-@pytest.mark.exhaustive
-async def test_a_job_that_fails_fails_the_step_at_once_in_its_own_words_and_is_cleared_away(argo):
-    name = await argo.submit(one_training())
-    job = await argo.job(name)
-    await argo.end(job, exit_code=1, message="ValueError: boom")
-    done = await argo.finished(name)
-    assert done["status"]["phase"] == "Failed"
-    (message,) = messages_of(done, "train")
-    assert f"error: MXJob {job['metadata']['name']} failed: " in message
-    assert "worker-0 exited with code 1:\nValueError: boom" in message
-    await argo.no_jobs(name)
-
-
 ACCURACY = Parameter(name="accuracy", value_from=ValueFrom(jq_filter=".status.result | fromjson | .accuracy"))
 
 
@@ -138,13 +125,6 @@ async def test_tags_within_tags_in_a_parameter_stay_in_its_place(argo):
     assert len(messages_of(found[name], "train")) == 1
     assert len(container["args"]) == len(layers)
     assert set(container["args"]) <= {payload, *layers}
-
-
-@pytest.mark.exhaustive
-async def test_a_gang_is_one_step(argo):
-    name = await argo.submit(one_training(spec=MXJobSpec(image="i", command=COMMAND, workers=2)))
-    await argo.end(await argo.job(name))
-    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
 
 
 def training_of(size):

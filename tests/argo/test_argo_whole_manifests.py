@@ -1,10 +1,9 @@
 """The shipped template that takes a whole MXJob, on a real Argo."""
 
-import asyncio
 import json
 
 import pytest
-from argo_fixtures import attempts_at, by_template, node_of, outputs_of
+from argo_fixtures import by_template, node_of, outputs_of
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
@@ -40,28 +39,3 @@ async def test_a_whole_manifest_is_a_job_with_its_names_labels_and_fields(argo):
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Succeeded"
     assert outputs_of(node_of(done, "manifest"))["result"] == "0.5"
-
-
-WRONG = {
-    "kind: MXJob": "the manifest is no MXJob as JSON",
-    json.dumps({**whole(), "kind": "Deployment"}): "the manifest is of another kind than MXJob",
-    json.dumps(whole(namespace="prod")): "the namespace is that of the workflow",
-    json.dumps({**whole(), "spec": {**whole()["spec"], "runPolicy": {"suspend": True}}}): "leave runPolicy.suspend out",
-    json.dumps({**whole(), "spec": {"mxReplicaSpecs": {"Worker": {"replicas": "two"}}}}): "mxReplicaSpecs",
-    json.dumps({**whole(), "spec": {**whole()["spec"], "runPolicies": {}}}): 'unknown field "spec.runPolicies"',
-    json.dumps({**whole(), "metdata": {}}): "the manifest has no field metdata",
-}
-"""Wrong texts for the parameter, and words of the message."""
-
-
-@pytest.mark.exhaustive
-async def test_what_is_no_manifest_fails_the_step_at_once_and_makes_no_job(argo):
-    async def ends(text):
-        name = await argo.submit(by_template("mxjob-manifest", manifest=text))
-        return name, await argo.finished(name)
-
-    for (name, done), words in zip(await asyncio.gather(*map(ends, WRONG)), WRONG.values(), strict=True):
-        assert done["status"]["phase"] == "Failed", words
-        (attempt,) = attempts_at(done, "manifest")
-        assert words in attempt["message"]
-        await argo.no_jobs(name)

@@ -97,12 +97,6 @@ with DAG("deferred_ttl", schedule=None):
         task_id="train", deferrable=True, retries=2, manifest=manifest(ttlSecondsAfterFinished=5), **COMMON
     )
 
-with DAG("deferred_suspended", schedule=None):
-    MXNetJobOperator(task_id="train", deferrable=True, retries=1, on_kill_action="suspend", **JOB)
-
-with DAG("deferred_kept", schedule=None):
-    MXNetJobOperator(task_id="train", deferrable=True, retries=1, on_kill_action="keep", **JOB)
-
 with DAG("deferred_removed", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=2, on_finish_action="delete", **JOB)
 

@@ -33,11 +33,3 @@ def test_an_event_makes_a_workflow_whose_jobs_arguments_have_its_key(key: str) -
     shown = argo_page.trigger()["source"]["resource"]["spec"]["arguments"]["parameters"]
     assert given == {each["name"]: each["value"] for each in shown} | {"args": given["args"]}
     assert json.loads(given["args"]) == ["--data", key]
-
-
-def test_a_sensor_without_a_dependency_of_its_parameter_is_invalid() -> None:
-    sensor = argo_page.sensor()
-    sensor["spec"]["dependencies"] = []
-    done = triggered(sensor, "x")
-    assert done.returncode == 1
-    assert "no event dependencies found" in done.stderr

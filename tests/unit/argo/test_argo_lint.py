@@ -49,13 +49,6 @@ def test_templates_examples_and_the_pages_blocks_have_no_mistake(tmp_path: Path)
     assert "no linting errors found" in done.stdout
 
 
-@pytest.mark.parametrize("file", [SHIPPED[0], EXAMPLES[0]], ids=lambda file: file.name)
-def test_a_reference_to_no_template_is_one(tmp_path: Path, file: Path) -> None:
-    (tmp_path / "wrong.yaml").write_text(file.read_text().replace("onExit: mxjob-cleanup", "onExit: mxjob-clean-up"))
-    done = linted(tmp_path / "wrong.yaml", *(SHIPPED if file in EXAMPLES else []))
-    assert done.returncode == 1
-
-
 def test_a_wrong_tag_within_a_list_is_one(tmp_path: Path) -> None:
     """Argo checks no references of expressions, as which `mxjob_ref` writes those of a list."""
     given = {"image": "a:1", "command": ["python"]}

@@ -76,16 +76,6 @@ def test_its_pod_has_an_account_of_its_own_unless_told_otherwise() -> None:
     assert template(service_account_name="mine")["serviceAccountName"] == "mine"
 
 
-def test_what_is_given_besides_is_kept() -> None:
-    made = template(
-        inputs=[Parameter(name="lr")], outputs=[Parameter(name="mine")], options=["--replica", "server-0"], timeout="1h"
-    )
-    assert [each["name"] for each in made["inputs"]["parameters"]] == ["lr"]
-    assert made["outputs"]["parameters"][-1]["name"] == "mine"
-    assert made["container"]["args"][-2:] == ["--replica", "server-0"]
-    assert made["timeout"] == "1h"
-
-
 def test_its_job_is_not_active_for_longer_than_it_waits() -> None:
     (artifact,) = template(timeout="1h")["inputs"]["artifacts"]
     assert "activeDeadlineSeconds: 3600" in artifact["raw"]["data"]
@@ -129,14 +119,3 @@ def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
 def test_what_would_break_the_step_is_refused_when_it_is_built(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         runner(**fields)
-
-
-def test_it_asks_its_command_to_take_the_unknown_fields_that_it_takes_itself() -> None:
-    pod: dict[str, Any] = {"containers": [{"name": "mxnet", "image": "a:1"}], "aFieldOfNextYear": True}
-    types = {"Scheduler": {"template": {"spec": pod}}, "Worker": {"template": {"spec": pod}}}
-    manifest = {"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": types}}
-    with pytest.raises(ValueError, match="aFieldOfNextYear"):
-        template(spec=None, manifest=manifest)
-    option = "--allow-unknown-fields"
-    assert option in template(spec=None, manifest=manifest, allow_unknown_fields=True)["container"]["args"]
-    assert option not in template()["container"]["args"]

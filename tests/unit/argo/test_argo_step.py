@@ -41,7 +41,6 @@ from mxnet_argo import (
     MXJobStep,
     data,
     delete_jobs_on_exit,
-    exit_handler,
     expression,
     integer,
     mxjob_ref,
@@ -79,13 +78,6 @@ def manifest_of(made: MXJobStep) -> dict[str, Any]:
     quoted = plain.replace('"', "`").replace("'", "`").replace("{{=", "'{{=").replace("}}", "}}'")
     loaded: dict[str, Any] = yaml.safe_load(quoted)
     return loaded
-
-
-def as_json(value: str) -> str:
-    """The tag that writes a value as JSON without two braces, `$` and control characters, as `manifest_of` shows it."""
-    dollars = rf"sprig.replace(`$`, `\\u0024`, sprig.replace(`{{` + `{{`, `{{\\u007b`, toJson({value})))"
-    unprintable = r"[\\x7f-\\x9f\\x{feff}\\x{fffe}\\x{ffff}]"
-    return f"{{{{=join(map(split({dollars}, ``), # matches `{unprintable}` ? trim(sprig.quote(#), ```) : #))}}}}"
 
 
 def with_policy(**policy: Any) -> MXJobStep:
@@ -156,19 +148,6 @@ class TestManifest:
         with pytest.raises(ValueError, match=r"train: metadata\.labels"):
             step(spec=None, manifest=manifest)
 
-    def test_labels_that_an_input_fills_in_are_taken(self) -> None:
-        labels = {"metadata": {"labels": {"team": text("team")}}}
-        given = step(spec=None, manifest=MANIFEST | labels, inputs=[Parameter(name="team", value="vision")])
-        assert manifest_of(given)["metadata"]["labels"]["team"] == as_json("inputs.parameters.team")
-
-    def test_an_unknown_field_is_rejected_with_what_was_meant_and_taken_on_request(self) -> None:
-        spec = MXJobSpec(image="a", command=COMMAND).to_dict()
-        spec["mxReplicaSpecs"]["Worker"]["template"]["spec"]["restartPolicies"] = "Never"
-        with pytest.raises(ValueError, match=r"restartPolicies.*did you mean restartPolicy"):
-            step(spec=None, manifest={"spec": spec})
-        taken = step(spec=None, manifest={"spec": spec}, allow_unknown_fields=True)
-        assert "restartPolicies: Never" in taken._build_manifest()
-
     @pytest.mark.parametrize(
         "outputs",
         [
@@ -196,25 +175,6 @@ class TestManifest:
         made = step(outputs=[path])._build_template().outputs
         assert made is not None
         assert (made.parameters or [])[-1].value_from == path.value_from
-
-    @pytest.mark.parametrize(
-        ("success", "failure"),
-        [
-            ("status.state == Succeeded", "status.state == Failed"),
-            ("status.state=Succeeded", "status.state == Failed"),
-            ("status.state in (Running, Succeeded)", "status.state == Failed"),
-            ("status.state notin (Failed,Pending)", "status.state == Failed"),
-            ("status.replicaStatuses.Worker.succeeded > 1", "status.state == Failed"),
-            ("status.state in (Succeeded, Failed)", None),
-            ("status.state != Running", None),
-            ("status.state notin (Created,Running)", None),
-            ("status.state", None),
-            ("status.completionTime", None),
-        ],
-    )
-    def test_a_job_that_failed_ends_every_wait(self, success: str, failure: str | None) -> None:
-        """A condition that holds for a Failed job leaves the failure to our output, which has the job's own words."""
-        assert step(success_condition=success).failure_condition == failure
 
     @pytest.mark.parametrize(
         ("success", "failure", "is_then"),
@@ -389,13 +349,6 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"args\[0\].*use mxnet_argo\.text\(\)"):
             step(spec=MXJobSpec(image="a", command=COMMAND, args=["{{inputs.parameters.lr}}"]))
 
-    def test_an_input_that_is_used_must_be_declared_and_its_default_fit(self) -> None:
-        spec = MXJobSpec(image="a", command=COMMAND, workers=integer("workers"))
-        with pytest.raises(ValueError, match="the manifest uses workers: declare it in inputs"):
-            step(spec=spec)
-        with pytest.raises(ValueError, match="train: input workers: 'many' is not a whole number"):
-            step(spec=spec, inputs=[Parameter(name="workers", default="many")])
-
     def test_only_text_can_be_joined(self) -> None:
         with pytest.raises(TypeError, match="use text"):
             "--workers=" + integer("workers")
@@ -435,22 +388,6 @@ class TestWhatIsFilledInLater:
         for inputs in ([Parameter(name="p")], [Parameter(name="p", default="{{workflow.name}}")]):
             assert "restartPolicy" in step(spec=spec, inputs=[*inputs])._build_manifest()
             MXJobRunner(name="r", image="i", spec=spec, inputs=[*inputs])
-
-    @pytest.mark.parametrize(
-        ("fields", "default", "words"),
-        [
-            ({"container_resources": {"limits": {"memory": text("p")}}}, "much", "input p: .*memory.*much"),
-            ({"container_resources": {"limits": {"memory": text("p") + "Gb"}}}, "4", "input p: .*memory.*4Gb"),
-            ({"restart_policy": "On" + text("p")}, "fire", "input p: .*Onfire"),
-            ({"run_policy": {"ttlSecondsAfterFinished": integer("p")}}, "10", "input p: .*10: .*300 at least"),
-        ],
-        ids=["alone", "with a unit", "with a beginning", "a number"],
-    )
-    def test_a_default_is_judged_as_the_whole_text_that_it_becomes(
-        self, fields: dict[str, Any], default: str, words: str
-    ) -> None:
-        with pytest.raises(ValueError, match=words):
-            step(spec=MXJobSpec(image="a", command=COMMAND, **fields), inputs=[Parameter(name="p", default=default)])
 
     def test_a_default_that_is_sound_only_with_the_text_around_it_is_taken(self) -> None:
         spec = MXJobSpec(image="a", command=COMMAND, restart_policy="On" + text("p"))
@@ -554,21 +491,6 @@ class TestArguments:
             assert built.inputs is not None
             assert [each.name for each in built.inputs.parameters or []] == ["lr"]
 
-    @pytest.mark.parametrize(
-        "given",
-        [
-            Parameter(name="p", value=10),
-            models.Parameter(name="p", value="10"),
-            models.Inputs(parameters=[models.Parameter(name="p", value="10")]),
-            Parameter(name="p", value=1000, default=10),
-        ],
-        ids=["value", "value of a model", "model of all", "default before value"],
-    )
-    def test_an_inputs_value_is_its_default_as_argo_takes_it(self, given: Any) -> None:
-        spec = MXJobSpec(image="a", command=COMMAND, ttl_seconds_after_finished=integer("p"))
-        with pytest.raises(ValueError, match=r"input p: .*10: .*300 at least"):
-            step(spec=spec, inputs=given)
-
     @pytest.mark.parametrize("model", [Parameter, models.Parameter])
     def test_pipelines_keep_all_that_an_input_says(self, model: Any) -> None:
         key = models.ConfigMapKeySelector(name="c", key="k")
@@ -592,23 +514,6 @@ class TestArguments:
             assert (optimizer.default, optimizer.enum, optimizer.description) == ("sgd", ["sgd", "adam"], "which")
             assert found["image"].value_from == ValueFrom(config_map_key_ref=key)
             assert found["epochs"].default == "3"
-
-    @pytest.mark.parametrize(
-        "outputs",
-        [
-            lambda own: models.Outputs(parameters=[own]),
-            lambda own: [own],
-            lambda own: own,
-        ],
-        ids=["model", "list", "one"],
-    )
-    def test_outputs_may_be_given_in_each_of_heras_forms(self, outputs: Any) -> None:
-        given = outputs(models.Parameter(name="mine", value_from=models.ValueFrom(path="/mine")))
-        for made in (step(outputs=given), MXJobRunner(name="r", image="i", spec=step().spec, outputs=given)):
-            built = made._build_template().outputs
-            assert built is not None
-            names = [each.name for each in built.parameters or []]
-            assert names == ["job", "state", "message", "result", "files", "mine"]
 
     @pytest.mark.parametrize("artifact", [Artifact(name="log", path="/log"), OwnArtifact(name="log", path="/log")])
     @pytest.mark.parametrize("field", ["inputs", "outputs"])
@@ -665,22 +570,6 @@ class TestWorkflows:
         assert (lr["name"], choice["name"], choice["value"]) == ("lr", "on-failure", "delete")
         assert (kept["name"], kept["value"]) == ("keep-failed-for", "0")
 
-    @pytest.mark.parametrize("kind", [Workflow, WorkflowTemplate])
-    def test_a_choice_is_added_to_arguments_in_each_of_heras_forms(self, kind: type[Workflow]) -> None:
-        forms = [
-            models.Arguments(parameters=[models.Parameter(name="lr", value="1")]),
-            [models.Parameter(name="lr", value="1")],
-            Parameter(name="lr", value="1"),
-            {"lr": "1"},
-        ]
-        for arguments in forms:
-            with kind(name="w", entrypoint="train", arguments=arguments) as workflow:
-                step()
-            delete_jobs_on_exit(workflow, choice="on-failure")
-            given = workflow.to_dict()["spec"]["arguments"]["parameters"]
-            assert [each["name"] for each in given] == ["lr", "on-failure", "keep-failed-for"]
-            assert given[0]["value"] == "1"
-
     def test_an_input_of_both_steps_has_one_default(self) -> None:
         def made(name: str, default: str) -> MXJobStep:
             inputs = [Parameter(name="tuned", default=name), Parameter(name="x", default=default)]
@@ -709,16 +598,6 @@ class TestWorkflows:
         running = models.LifecycleHook(template="mine", expression="workflow.status == 'Running'")
         delete_jobs_on_exit(Workflow(name="w", entrypoint="train", hooks={"running": running}))
 
-    def test_the_exit_handler_may_be_added_within_a_workflow_or_outside(self) -> None:
-        with Workflow(name="w", entrypoint="train", on_exit="mine") as within:
-            step()
-            within.templates.extend(exit_handler())
-        outside = Workflow(name="w", entrypoint="train", on_exit="mine")
-        outside.templates.extend([step(), *exit_handler()])
-        for workflow in (within, outside):
-            names = sorted(each["name"] for each in workflow.to_dict()["spec"]["templates"])
-            assert names == ["mxjob-cleanup", "mxjob-delete", "train"]
-
     def test_a_built_step_that_is_copied_says_how_to_make_another(self) -> None:
         for made in (step(), MXJobRunner(name="train", image="i", spec=step().spec)):
             with pytest.raises(ValueError, match=r"other: .* build another, by a function .* dataclasses\.replace\(\)"):
@@ -736,12 +615,6 @@ class TestWorkflows:
         assert isinstance(task, Task)
         assert task.arguments == {"lr": "{{item.lr}}"}
         assert (trials.parallelism, trials.fail_fast) == (2, False)
-
-    def test_a_sweep_s_inputs_have_the_number_and_the_direction(self) -> None:
-        trial = step(inputs=[Parameter(name="lr")])
-        dag = sweep("search", trial, by="val-loss", trial_inputs="lr", direction="minimize")
-        defaults = {str(each.name): each.default for each in dag.inputs}  # type: ignore[union-attr]
-        assert (defaults["metric"], defaults["direction"]) == ("val-loss", "minimize")
 
     def test_a_sweep_that_cannot_be_is_refused(self) -> None:
         trial = step(inputs=[Parameter(name="lr"), Parameter(name="metric", default="x")])
@@ -788,15 +661,6 @@ def test_a_result_within_a_list_stays_one_argument(argo: Expressions, result: st
     scope = {"tasks.one-first.outputs.parameters.result": result, "workflow.name": "run"}
     arrived = argo.filled_in(second.arguments["args"], scope)  # type: ignore[index,call-overload]
     assert json.loads(arrived) == ["--from", result, "--of=run"]
-
-
-def test_an_output_that_a_shipped_template_lacks_is_refused_with_what_it_has() -> None:
-    task = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]})
-    assert task.get_parameter("best").value == "{{tasks.search.outputs.parameters.best}}"
-    step = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]}, kind="step")
-    assert step.get_parameter("best").value == "{{steps.search.outputs.parameters.best}}"
-    with pytest.raises(ValueError, match="search: there is no output 'result': did you mean 'results'"):
-        task.get_parameter("result")
 
 
 def test_the_tags_of_a_list_are_also_written_where_argo_checks_its_references() -> None:
@@ -988,12 +852,6 @@ def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:
     assert strategy.backoff is not None
     assert (strategy.limit, strategy.backoff.duration, strategy.backoff.cap) == (10, "5s", "10m")
     assert strategy.backoff.factor == IntOrString(root=2)
-
-
-def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_none() -> None:
-    for servers, schedulers in ((0, 0), (1, 1), (2, 1), (8, 1)):
-        spec = MXJobSpec(image="a", command=COMMAND, servers=servers).to_dict()["mxReplicaSpecs"]
-        assert spec.get("Scheduler", {"replicas": 0})["replicas"] == schedulers
 
 
 def test_a_job_whose_number_of_servers_the_workflow_gives_has_one_scheduler() -> None:

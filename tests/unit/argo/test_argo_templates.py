@@ -41,12 +41,6 @@ def test_kubectl_applies_every_template_to_a_namespace_or_with_another_kind_to_a
         assert made == {name: {**each, "kind": kind} for name, each in shipped.items()}
 
 
-def test_a_value_that_all_replicas_have_is_written_once() -> None:
-    (text,) = [path.read_text() for path in GENERATED if path.name == "mxjob-train.yaml"]
-    for name in ("image", "command", "args", "env", "volumes"):
-        assert (text.count(f"{name}: &{name} {{{{="), text.count(f"{name}: *{name}\n")) == (1, 2)
-
-
 def test_every_template_runs_as_an_account_that_is_shipped(generated: dict[Path, str]) -> None:
     accounts = {each["metadata"]["name"] for each in rendered(TEMPLATES) if each["kind"] == "ServiceAccount"}
     specs = [yaml.safe_load(text)["spec"] for path, text in generated.items() if path.is_relative_to(TEMPLATES)]

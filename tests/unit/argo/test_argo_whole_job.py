@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from manifest_mutations import VALUES
 
-from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data, mxjob_ref
+from mxnet_argo import MXJobSpec, MXJobStep, data, mxjob_ref
 from mxnet_argo.catalog import manifest as manifest_step
 from mxnet_argo.checked_job import CheckedJob
 from mxnet_argo.manifest_input import AS_JSON
@@ -268,9 +268,3 @@ def test_an_input_that_is_not_declared_and_a_spec_beside_it_are_refused() -> Non
         MXJobStep(name="a", manifest=data("job"))
     with pytest.raises(ValueError, match="spec: an input has the whole manifest"):
         MXJobStep(name="a", manifest=data("job"), spec=MXJobSpec(image="i"), inputs=[Parameter(name="job")])
-
-
-def test_a_runner_takes_one_too() -> None:
-    runner = MXJobRunner(name="a", image="mxjob:test", manifest=data("job"), inputs=[Parameter(name="job")])
-    (file,) = runner._build_inputs().artifacts or []
-    assert "inputs.parameters.job" in str(file.raw)

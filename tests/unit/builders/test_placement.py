@@ -39,14 +39,6 @@ def test_workers_are_packed_and_servers_spread() -> None:
     assert affinity(builder, "Scheduler") == {}
 
 
-def test_tuners_are_packed_and_their_servers_spread() -> None:
-    builder = make_mxjob().replicas("TunerTracker", 1).replicas("TunerServer", 2).replicas("Tuner", 1)
-    builder.run_policy(placement="Pack")
-    assert affinity(builder, "Tuner") == {"podAffinity": of_type("tuner")}
-    assert affinity(builder, "TunerServer") == {"podAntiAffinity": of_type("tunerserver")}
-    assert affinity(builder, "TunerTracker") == {}
-
-
 @pytest.mark.parametrize("replica_type", ["Scheduler", "Server", "Worker"])
 def test_exclusive_nodes_are_few_and_have_no_pods_of_other_jobs_of_any_namespace(replica_type: str) -> None:
     found = affinity(make_mxjob().gang().run_policy(placement="Exclusive"), replica_type)

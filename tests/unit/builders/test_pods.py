@@ -53,14 +53,6 @@ def test_no_service_mesh_injects_a_proxy_unless_the_template_asks_for_one() -> N
     assert (annotations["sidecar.istio.io/inject"], annotations["linkerd.io/inject"]) == ("true", "disabled")
 
 
-def test_gpu_limits_and_fields_that_we_do_not_know_reach_the_pod_untouched() -> None:
-    resources = {"limits": {"nvidia.com/gpu": 2, "memory": "4Gi"}}
-    builder = make_mxjob().worker(1, resources=resources).template("Worker", nodeSelector={"gpu": "v100"}, future=[1])
-    spec = built_pod(builder)["spec"]
-    assert spec["containers"][0]["resources"] == resources
-    assert (spec["nodeSelector"], spec["future"]) == ({"gpu": "v100"}, [1])
-
-
 def test_the_old_name_of_the_gpu_resource_becomes_that_of_today() -> None:
     resources = {"limits": {"alpha.kubernetes.io/nvidia-gpu": 2, "cpu": "1"}, "requests": {"cpu": "1"}}
     built = built_pod(make_mxjob().worker(1, resources=resources))["spec"]["containers"][0]["resources"]

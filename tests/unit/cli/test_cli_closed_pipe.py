@@ -8,20 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from builders import make_mxjob
+from controller_fixtures import submitted
 from hostile_api import HostileApi, hostile_job
 from waiting import SECONDS
 
 from mxnet_operator.cli.errors import Exit
 
-GOOD = {
-    "apiVersion": "kubeflow.org/v1",
-    "kind": "MXJob",
-    "metadata": {"name": "digits"},
-    "spec": {
-        "jobMode": "MXTrain",
-        "mxReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "i"}]}}}},
-    },
-}
+GOOD = submitted(make_mxjob("digits").worker(image="i"))
 
 
 @pytest.fixture(scope="module")

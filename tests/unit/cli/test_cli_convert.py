@@ -190,14 +190,6 @@ spec:
 """
 
 
-def test_what_only_the_server_writes_is_left_out_and_named(mxjob):
-    _, out, _ = mxjob("convert", "-", stdin=seeds.SEED_001_STORED)
-    assert yaml.safe_load(out)["metadata"] == {"name": "mxnet-job", "namespace": "default"}
-    assert "status" not in yaml.safe_load(out)
-    (said,) = (line for line in out.splitlines() if line.startswith("# left out"))
-    assert "status, metadata.creationTimestamp" in said
-
-
 def test_other_documents_keep_every_letter_and_their_place(mxjob):
     other = "# my map\nkind: ConfigMap  # mine\ndata:   {a: 'b'}"
     v1 = mxjob("convert", "-", stdin=seeds.SEED_000_MXNETJOB)[1].rstrip("\n") + "  # a comment of mine"
@@ -244,9 +236,3 @@ def test_a_manifest_that_begins_with_a_directive_is_read(mxjob, head):
     plain, with_head = (mxjob("convert", "-f", "-", stdin=start + seeds.SEED_004_DIST) for start in ("", head))
     assert with_head[0] == 0
     assert yaml.safe_load(with_head[1]) == yaml.safe_load(plain[1])
-
-
-def test_a_directive_between_two_documents_is_read(mxjob):
-    both = f"{seeds.SEED_004_DIST}\n...\n%YAML 1.1\n---\n{seeds.SEED_004_DIST}"
-    code, out, _ = mxjob("convert", "-f", "-", stdin=both)
-    assert (code, len(list(yaml.safe_load_all(out)))) == (0, 2)

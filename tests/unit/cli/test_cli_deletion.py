@@ -53,12 +53,6 @@ async def test_what_was_looked_at_is_deleted_and_what_has_changed_since_is_looke
     assert asked == [("GET", {}), ("DELETE", only(5)), ("GET", {}), ("DELETE", only(6)), ("GET", {})]
 
 
-async def test_a_job_that_became_another_runs_meanwhile_is_left():
-    said, asked = await parted(answer(job_at(5)), CONFLICT, answer(job_at(6, run="2")))
-    assert said == "interrupted: job a was not deleted: it no longer belongs to this run"
-    assert [method for method, _ in asked] == ["GET", "DELETE", "GET"]
-
-
 async def test_a_step_of_a_deletion_leaves_a_job_that_became_another_run():
     said, asked = await parted(refuse(404, "NotFound"), answer(job_at(6, run="2")), how=part_as_step)
     assert said == "workflow n is gone: job a was not deleted: it no longer belongs to this run"

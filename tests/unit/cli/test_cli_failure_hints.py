@@ -17,80 +17,53 @@ from mxnet_operator.local.projects import PROJECTS
 COMMAND = ["mxjob", "run", "train.py", "--workers", "2", "--", "--lr", "0.1"]
 ASKED = "mxjob run train.py --workers 2 {} -- --lr 0.1"
 
-# What Python 3.11, MXNet 1.9.1 and the packages of 2026 print, in the image.
-REMOVED = {
-    "AttributeError: 'DataFrame' object has no attribute 'as_matrix'": ("pandas 1.0 removed", "--as-of 2019-12"),
-    "AttributeError: 'Series' object has no attribute 'ix'": ("pandas 1.0 removed", "--as-of 2019-12"),
-    "AttributeError: module 'pandas' has no attribute 'Panel'": ("pandas 1.0 removed", "--as-of 2019-12"),
-    "AttributeError: type object 'DataFrame' has no attribute 'from_items'": (
-        "pandas 1.0 removed DataFrame.from_items",
-        "--as-of 2019-12",
-    ),
-    "AttributeError: 'DataFrame' object has no attribute 'append'": ("pandas 2.0 removed", "--as-of 2023-03"),
-    "TypeError: read_csv() got an unexpected keyword argument 'error_bad_lines'": (
-        "pandas 2.0 removed an argument",
-        "--as-of 2023-03",
-    ),
-    "ImportError: cannot import name 'imread' from 'scipy.misc' (/i/scipy/misc/__init__.py)": (
-        "SciPy 1.3 removed scipy.misc.imread",
-        "--as-of 2019-04 --pip pillow",
-    ),
-    "AttributeError: scipy.misc is deprecated and has no attribute imresize.": (
-        "SciPy 1.3 removed scipy.misc.imresize",
-        "--as-of 2019-04 --pip pillow",
-    ),
-    "ImportError: cannot import name '_status_message' from 'scipy.optimize.optimize' (/i/o.py)": (
-        "SciPy 1.8 made modules private",
-        "--as-of 2022-01",
-    ),
-    "TypeError: object of type <class 'float'> cannot be safely interpreted as an integer.": (
-        "NumPy 1.18 takes no float",
-        "--as-of 2019-11",
-    ),
-    "ModuleNotFoundError: No module named 'sklearn.cross_validation'": (
-        "scikit-learn 0.20 removed sklearn.cross_validation",
-        "--as-of 2018-08",
-    ),
-    "ImportError: cannot import name 'joblib' from 'sklearn.externals' (/i/s.py)": (
-        "scikit-learn 0.23 removed sklearn.externals.joblib",
-        "--as-of 2020-04",
-    ),
-    "ImportError: \n`load_boston` has been removed from scikit-learn since version 1.2.": (
-        "scikit-learn 1.2 removed",
-        "--as-of 2022-11",
-    ),
-    "ImportError: cannot import name 'autograd' from 'mxnet.gluon' (/i/__init__.py)": (
-        "MXNet 0.12 removed mxnet.gluon.autograd",
-        "--as-of 2017-09",
-    ),
-    "ValueError: Object arrays cannot be loaded when allow_pickle=False": ("NumPy 1.16.3", "--as-of 2019-03"),
-    "AttributeError: module 'numpy' has no attribute 'asscalar'": ("NumPy 1.23 removed", "--as-of 2022-05"),
-    "TypeError: numpy boolean subtract, the `-` operator, is not supported, use": ("NumPy 1.13", "--as-of 2017-05"),
-    "AttributeError: Rectangle.set() got an unexpected keyword argument 'normed'": (
-        "Matplotlib 3.1",
-        "--as-of 2019-04",
-    ),
-    "OSError: 'seaborn' is not a valid package style, path of": ("Matplotlib 3.8", "--as-of 2023-08"),
-    "TypeError: Word2Vec.__init__() got an unexpected keyword argument 'size'": ("gensim 4.0", "--as-of 2021-02"),
-    "AttributeError: The vocab attribute was removed from KeyedVector": ("gensim 4.0", "--as-of 2021-02"),
-    "AttributeError: 'Graph' object has no attribute 'node'": ("NetworkX 2.4 removed", "--as-of 2019-09"),
-    "AttributeError: module 'networkx' has no attribute 'info'": ("NetworkX 3.0 removed", "--as-of 2022-12"),
-    "AttributeError: module 'PIL.Image' has no attribute 'ANTIALIAS'": ("Pillow 10.0 removed", "--as-of 2023-06"),
-    "ImportError: cannot import name 'PILLOW_VERSION' from 'PIL' (/i/P.py)": ("Pillow 7.0", "--as-of 2019-12"),
-    "AttributeError: 'Dataset' object has no attribute 'value'": ("h5py 3.0 removed", "--as-of 2020-09"),
-    "TypeError: load() missing 1 required positional argument: 'Loader'": ("PyYAML 6.0", "--as-of 2021-09"),
-    "ImportError: cannot import name 'compare_ssim' from 'skimage.measure' (/i/m.py)": (
-        "scikit-image 0.18 removed",
-        "--as-of 2020-11",
-    ),
-    "AttributeError: module 'librosa' has no attribute 'output'": ("librosa 0.8 removed", "--as-of 2020-06"),
-    "SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?": ("Python 3 ", "--python 2.7"),
-    "TypeError: expected a sequence of integers or a single integer, got '<zip object at 0x7f54>'": (
-        "Python 3 changed",
-        "--python 2.7",
-    ),
-    "ModuleNotFoundError: No module named 'cPickle'": ("Python 3 removed cPickle", "--python 2.7"),
-}
+# What Python 3.11, MXNet 1.9.1 and the packages of 2026 print, in the image; what removed it, and the options to add.
+REMOVED = """\
+AttributeError: 'DataFrame' object has no attribute 'as_matrix' => pandas 1.0 removed => --as-of 2019-12
+AttributeError: 'Series' object has no attribute 'ix' => pandas 1.0 removed => --as-of 2019-12
+AttributeError: module 'pandas' has no attribute 'Panel' => pandas 1.0 removed => --as-of 2019-12
+AttributeError: type object 'DataFrame' has no attribute 'from_items'\
+  => pandas 1.0 removed DataFrame.from_items => --as-of 2019-12
+AttributeError: 'DataFrame' object has no attribute 'append' => pandas 2.0 removed => --as-of 2023-03
+TypeError: read_csv() got an unexpected keyword argument 'error_bad_lines'\
+  => pandas 2.0 removed an argument => --as-of 2023-03
+ImportError: cannot import name 'imread' from 'scipy.misc' (/i/scipy/misc/__init__.py)\
+  => SciPy 1.3 removed scipy.misc.imread => --as-of 2019-04 --pip pillow
+AttributeError: scipy.misc is deprecated and has no attribute imresize.\
+  => SciPy 1.3 removed scipy.misc.imresize => --as-of 2019-04 --pip pillow
+ImportError: cannot import name '_status_message' from 'scipy.optimize.optimize' (/i/o.py)\
+  => SciPy 1.8 made modules private => --as-of 2022-01
+TypeError: object of type <class 'float'> cannot be safely interpreted as an integer.\
+  => NumPy 1.18 takes no float => --as-of 2019-11
+ModuleNotFoundError: No module named 'sklearn.cross_validation'\
+  => scikit-learn 0.20 removed sklearn.cross_validation => --as-of 2018-08
+ImportError: cannot import name 'joblib' from 'sklearn.externals' (/i/s.py)\
+  => scikit-learn 0.23 removed sklearn.externals.joblib => --as-of 2020-04
+ImportError: `load_boston` has been removed from scikit-learn since version 1.2.\
+  => scikit-learn 1.2 removed => --as-of 2022-11
+ImportError: cannot import name 'autograd' from 'mxnet.gluon' (/i/__init__.py)\
+  => MXNet 0.12 removed mxnet.gluon.autograd => --as-of 2017-09
+ValueError: Object arrays cannot be loaded when allow_pickle=False => NumPy 1.16.3 => --as-of 2019-03
+AttributeError: module 'numpy' has no attribute 'asscalar' => NumPy 1.23 removed => --as-of 2022-05
+TypeError: numpy boolean subtract, the `-` operator, is not supported, use => NumPy 1.13 => --as-of 2017-05
+AttributeError: Rectangle.set() got an unexpected keyword argument 'normed' => Matplotlib 3.1 => --as-of 2019-04
+OSError: 'seaborn' is not a valid package style, path of => Matplotlib 3.8 => --as-of 2023-08
+TypeError: Word2Vec.__init__() got an unexpected keyword argument 'size' => gensim 4.0 => --as-of 2021-02
+AttributeError: The vocab attribute was removed from KeyedVector => gensim 4.0 => --as-of 2021-02
+AttributeError: 'Graph' object has no attribute 'node' => NetworkX 2.4 removed => --as-of 2019-09
+AttributeError: module 'networkx' has no attribute 'info' => NetworkX 3.0 removed => --as-of 2022-12
+AttributeError: module 'PIL.Image' has no attribute 'ANTIALIAS' => Pillow 10.0 removed => --as-of 2023-06
+ImportError: cannot import name 'PILLOW_VERSION' from 'PIL' (/i/P.py) => Pillow 7.0 => --as-of 2019-12
+AttributeError: 'Dataset' object has no attribute 'value' => h5py 3.0 removed => --as-of 2020-09
+TypeError: load() missing 1 required positional argument: 'Loader' => PyYAML 6.0 => --as-of 2021-09
+ImportError: cannot import name 'compare_ssim' from 'skimage.measure' (/i/m.py)\
+  => scikit-image 0.18 removed => --as-of 2020-11
+AttributeError: module 'librosa' has no attribute 'output' => librosa 0.8 removed => --as-of 2020-06
+SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)? => Python 3 => --python 2.7
+TypeError: expected a sequence of integers or a single integer, got '<zip object at 0x7f54>'\
+  => Python 3 changed => --python 2.7
+ModuleNotFoundError: No module named 'cPickle' => Python 3 removed cPickle => --python 2.7
+"""
 # What this Python says of itself.
 RUN = {
     "xrange(3)": ("Python 3 removed xrange", "--python 2.7"),
@@ -178,13 +151,11 @@ def hint(message, *, words=("train.py",), manifest=None):
 
 
 def test_what_a_release_removed_is_answered_with_the_environment_that_has_it(folder):
-    said = {message: hint(f"Traceback (most recent call last):\n{message}") for message in REMOVED}
-    assert {
-        message: text.partition(": mxjob")[0].startswith(REMOVED[message][0]) for message, text in said.items()
-    } == (dict.fromkeys(REMOVED, True)), said
-    assert {message: ": ".join(text.split(": ")[1:]) for message, text in said.items()} == {
-        message: ASKED.format(options) for message, (_, options) in REMOVED.items()
-    }
+    for row in REMOVED.splitlines():
+        message, release, options = (each.strip() for each in row.split(" => "))
+        said, _, command = hint(f"Traceback (most recent call last):\n{message}").partition(": mxjob")
+        assert said.startswith(release), (message, said)
+        assert f"mxjob{command}" == ASKED.format(options), message
 
 
 def test_what_this_python_says_of_old_code_is_answered_with_an_older_one(folder):
@@ -415,16 +386,6 @@ def test_what_a_name_of_the_text_needs_is_proposed_with_the_package_that_lacks(f
     assert "pillow" not in hint(missing)
 
 
-def test_a_script_of_a_nightly_mxnet_gets_the_release_that_followed(folder, monkeypatch):
-    fits_day(monkeypatch, lambda _folder, _python, first: max(first or OLD, OLD))
-    (folder / "train.py").write_text("import pandas\nfrom tqdm import tqdm, notebook\nimport mxnet as mx\n")
-    missing, packages = "ModuleNotFoundError: No module named 'pandas'", "--pip pandas --pip ipywidgets --pip tqdm"
-    assert hint(missing).endswith(ASKED.format(f"--as-of 2018-04-10 {packages}"))
-    (folder / "util.py").write_text("from mxnet import gluon, npx\n")
-    (folder / "train.py").write_text("import pandas, util\nfrom tqdm import tqdm, notebook\n")
-    assert hint(missing).endswith(ASKED.format(f"--as-of 2020-02-21 {packages}"))
-
-
 def test_the_module_of_python_m_is_read_as_a_script_is(folder, monkeypatch):
     (folder / "tool").mkdir()
     (folder / "tool" / "train.py").write_text("from . import data\nimport tool.arguments\nopen('../data')\n")
@@ -461,28 +422,6 @@ def test_a_missing_package_of_a_script_that_calls_xrange_is_answered_with_python
     for both in ("xrange = range\n", "from six.moves import xrange\n", "from past.builtins import *\n"):
         (folder / "train.py").write_text(both + old)
         assert "2.7" not in hint(missing), both
-
-
-DIVISIONS = (
-    "TypeError: 'float' object cannot be interpreted as an integer",
-    "TypeError: int expected instead of float",
-    "TypeError: slice indices must be integers or None or have an __index__ method",
-)
-
-
-@pytest.mark.parametrize("message", DIVISIONS)
-def test_a_float_where_a_number_counts_is_python_2_in_a_folder_of_its_time(folder, monkeypatch, message):
-    fits_day(monkeypatch, lambda *_: OLD)
-    assert hint(message) == (
-        "Python 3 divides whole numbers into a float: " + ASKED.format("--python 2.7 --as-of 2018-04-10")
-    )
-    (folder / "train.py").write_text("print(f'{a}')")
-    assert "2.7" not in hint(message)
-    (folder / "train.py").write_text("")
-    fits_day(monkeypatch, lambda *_: date(2020, 1, 1))
-    assert "2.7" not in hint(message)
-    fits_day(monkeypatch, lambda *_: None)
-    assert hint(message) == ""
 
 
 def test_what_the_script_would_miss_next_is_in_every_command(folder, monkeypatch):
@@ -576,14 +515,6 @@ def test_an_example_in_a_package_s_own_repository_gets_the_package_of_the_last_c
     for version, day in {"1.3.0": "2018-09-12", "0.7.0": "2018-04-10"}.items():
         (folder.parent / "python" / "mxnet" / "libinfo.py").write_text(f'import os\n__version__ = "{version}"\n')
         assert f"--as-of {day} " in hint("ModuleNotFoundError: No module named 'yaml'"), version
-
-
-def test_opencv_is_proposed_from_the_day_on_which_the_index_has_it(folder, monkeypatch):
-    fits_day(monkeypatch, lambda _folder, _python, first: max(first or OLD, OLD))
-    (folder / "train.py").write_text("import cv2\n")
-    assert hint("ModuleNotFoundError: No module named 'cv2'").endswith(
-        ASKED.format("--as-of 2018-05-15 --pip opencv-python")
-    )
 
 
 def test_a_build_that_fails_is_answered_with_the_whole_command(folder, monkeypatch):

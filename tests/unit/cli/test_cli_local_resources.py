@@ -25,36 +25,27 @@ def test_each_names_a_resource_and_how_many_there_are(up):
     assert (options.resources, options.gpu_share) == ((("amd.com/gpu", 2), ("example.com/fpga_x", 0)), 4)
 
 
-@pytest.mark.parametrize(
-    "text", ["amd.com/gpu", "gpu=2", "amd.com/gpu=-1", "amd.com/gpu=1.5", "=2", "a/b/c=1", "A/b=1", "amd.com/gpu=²"]
-)
-def test_what_is_none_is_refused_with_what_is_expected(up, text):
-    code, options, told = up("--resource", text)
-    assert (code, options) == (2, None)
-    assert f"--resource {text}: expected NAME=COUNT with a name such as amd.com/gpu and a whole number" in " ".join(
-        told.split()
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "hint"), [("cpu=4", "--cpus"), ("requests.kubernetes.io/x=1", "reserved for Kubernetes")]
-)
-def test_what_is_set_otherwise_says_how(up, text, hint):
-    code, options, told = up("--resource", text)
-    assert (code, options) == (2, None)
-    assert hint in told
-
-
 def test_each_label_of_the_node_has_a_key_and_a_value(up):
     code, options, _ = up("--node-label", "pool=gpus", "--node-label", "example.com/rack=")
     assert (code, options.node_labels) == (0, (("pool", "gpus"), ("example.com/rack", "")))
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("pool", "expected KEY=VALUE"), ("=gpus", "non-empty"), ("pool=a=b", "a valid label must be")]
+    ("option", "text", "why"),
+    [
+        *(
+            ("--resource", text, "expected NAME=COUNT with a name such as amd.com/gpu and a whole number")
+            for text in ("amd.com/gpu", "gpu=2", "amd.com/gpu=-1", "amd.com/gpu=1.5", "=2", "a/b/c=1", "A/b=1", "a/b=²")
+        ),
+        ("--resource", "cpu=4", "--cpus"),
+        ("--resource", "requests.kubernetes.io/x=1", "reserved for Kubernetes"),
+        ("--node-label", "pool", "expected KEY=VALUE"),
+        ("--node-label", "=gpus", "non-empty"),
+        ("--node-label", "pool=a=b", "a valid label must be"),
+    ],
 )
-def test_what_is_no_label_is_refused_in_kubernetes_words(up, text, why):
-    code, options, told = up("--node-label", text)
+def test_what_is_none_is_refused_with_what_is_expected(up, option, text, why):
+    code, options, told = up(option, text)
     assert (code, options) == (2, None)
     assert why in " ".join(told.split())
 

@@ -86,26 +86,10 @@ def test_a_script_runs_in_an_image_of_the_current_folder(folder, run, words, com
     assert f"image {image.name}: 4 files, 32 bytes of {folder}\n" in err
 
 
-def test_the_image_of_a_script_elsewhere_is_of_its_folder(folder, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "below").mkdir()
-    monkeypatch.chdir(tmp_path / "below")
-    _, out, _ = run(str(folder / "train.py"), "--dry-run")
-    manifest = yaml.safe_load(out)
-    assert container(manifest)["command"] == ["python", "train.py"]
-    assert container(manifest)["image"].startswith("run/my-project:")
-
-
 def test_in_the_home_folder_the_image_is_of_the_scripts_folder(folder, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, out, _ = run(f"{folder.name}/common/fit.py", "--dry-run")
     assert container(yaml.safe_load(out))["command"] == ["python", "fit.py"]
-
-
-def test_workers_with_gpus_get_the_mxnet_for_gpus(folder, run, tmp_path):
-    _, out, _ = run("train.py", "--gpus-per-worker", "1", "--dry-run")
-    image = ImageStore(tmp_path / "state").resolve(container(yaml.safe_load(out))["image"])
-    assert image.base == "mxjob/mxnet:1.9.1-cu112"
 
 
 def test_the_size_of_the_first_download_is_said_before_it(folder, run, monkeypatch):

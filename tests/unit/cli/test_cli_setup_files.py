@@ -7,7 +7,6 @@ from datetime import date
 import pytest
 
 from mxnet_operator.cli.running import other_environment as proposing
-from mxnet_operator.cli.running.failure_hints import failure_hint
 from mxnet_operator.cli.running.other_environment import other_environment
 from mxnet_operator.cli.running.script import Script
 
@@ -100,26 +99,3 @@ def project(tmp_path, monkeypatch):
 def test_another_python_or_mxnet_that_a_project_asks_for_is_said_with_the_command(project):
     for *given, line in SAID:
         assert other_environment(*project(*given)) == line, given
-
-
-def test_that_command_has_all_that_the_script_will_miss_next(project, tmp_path, monkeypatch):
-    monkeypatch.setattr("mxnet_operator.cli.running.rerun.has_nvidia_driver", lambda: False)
-    (tmp_path.parent / "data").mkdir(exist_ok=True)
-    for python, day, chosen, cv2 in (
-        ("<3.8", date(2018, 6, 25), "--as-of 2018-06-25", "opencv-python"),
-        ("<3", date(2018, 6, 25), "--python 2.7 --as-of 2018-06-25", "opencv-python"),
-        ("<3.8", date(2019, 3, 3), "--as-of 2019-03-03", "opencv-python-headless"),
-    ):
-        given = project({"setup.py": f"setup(python_requires='{python}', install_requires=['six'])"}, day=day)
-        text = "import cv2, six\nopen('../data/a')\nx = mx.gpu()\nnet.save_parameters('out/net.params')\n"
-        (tmp_path / "train.py").write_text(text)
-        asked = f"--pip six {chosen} --pip {cv2} --mount ../data:../data --env MXJOB_GPU=cpu"
-        said = other_environment(Script.of(["train.py"]), given[1])
-        assert said.endswith(f": mkdir -p out && mxjob run train.py {asked}"), said
-
-
-def test_a_package_that_fails_to_import_is_proposed_as_the_project_asks_for_it(project):
-    script, _ = project({"setup.py": "setup(install_requires=['pandas<1', 'mine>=2'])"})
-    for name, asked in (("pandas", "'pandas<1'"), ("mine", "'mine>=2'")):
-        said = failure_hint(f"ModuleNotFoundError: No module named '{name}'", {}, script)
-        assert said == f"{name} isn't in the image: mxjob run train.py --pip {asked}"

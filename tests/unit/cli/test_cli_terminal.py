@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 import yaml
+from builders import make_mxjob
+from controller_fixtures import submitted
 from hostile_api import JUNK, UNPRINTABLE, HostileApi, hostile_job, steering
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -99,15 +101,7 @@ def terminal(served: tuple[HostileApi, Path], monkeypatch: pytest.MonkeyPatch, t
     return Terminal(api, kubeconfig, monkeypatch, tmp_path)
 
 
-GOOD = {
-    "apiVersion": "kubeflow.org/v1",
-    "kind": "MXJob",
-    "metadata": {"name": "digits"},
-    "spec": {
-        "jobMode": "MXTrain",
-        "mxReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "i"}]}}}},
-    },
-}
+GOOD = submitted(make_mxjob("digits").worker(image="i"))
 QUOTED = json.dumps(JUNK)
 """In YAML, too, with escapes that the reader turns into the characters."""
 BAD = json.dumps({**GOOD, "spec": {JUNK: JUNK, **GOOD["spec"], "jobMode": JUNK}})

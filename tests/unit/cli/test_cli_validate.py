@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import textwrap
 
 import pytest
 from waiting import SECONDS
@@ -40,13 +39,6 @@ def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout
     ]
 
 
-def test_a_limit_that_kueue_would_ignore_is_a_mistake(mxjob):
-    label = 'metadata: {name: good, labels: {"kueue.x-k8s.io/max-exec-time-seconds": "24h"}}'
-    code, out, _err = mxjob("validate", "-", stdin=GOOD.replace("metadata: {name: good}", label))
-    words = "kueue.x-k8s.io/max-exec-time-seconds must be a whole number of seconds from 1 to 2147483647"
-    assert (code, out) == (2, f'stdin:3: metadata.labels: Invalid value: "24h": {words}\n')
-
-
 def test_fields_of_a_newer_kubernetes_are_taken_on_request(mxjob):
     newer = GOOD.replace("{containers:", "{newInKubernetes140: 1, containers:")
     code, out, _err = mxjob("validate", "-", stdin=newer)
@@ -61,16 +53,6 @@ def test_other_kinds_are_skipped_with_a_note_on_stderr(mxjob):
     assert code == 0
     assert out == "stdin (document 2): ok: MXJob good\n"
     assert err == "stdin (document 1): skipped: kind ConfigMap is not checked\n"
-
-
-def test_the_items_of_a_list_are_checked_one_by_one(mxjob):
-    item = textwrap.indent(GOOD, "    ")[3:]
-    jobs = f"apiVersion: v1\nkind: List\nitems:\n  -{item}  -{item.replace('jobMode', 'mode')}"
-    code, out, _ = mxjob("validate", "-", stdin=jobs)
-    assert code == 2
-    assert out.startswith(
-        "stdin (document 1): ok: MXJob good\nstdin:15: MXJob good: spec.jobMode: Required value: MXTrain or MXTune\n"
-    )
 
 
 def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_one(mxjob):

@@ -132,22 +132,6 @@ async def test_a_log_that_nobody_has_begun_to_read_is_read():
     assert len(taken) == 3
 
 
-class DeadOnce(Server):
-    """Has a log whose first connection brings one line and then nothing."""
-
-    async def stream(self, path, params, **options):
-        self.stalls_at = None if self.reading.is_set() else 1
-        async for chunk in super().stream(path, params, **options):
-            yield chunk
-
-
-@pytest.mark.usefixtures("brief")
-async def test_a_log_whose_connection_is_dead_at_the_end_is_opened_anew():
-    taken = []
-    assert await finished(DeadOnce(3, **ENDED), taken.append)
-    assert taken == [f"line {number}\n" for number in range(3)]
-
-
 class Reports(Server):
     """Has a log whose first line carries a part of a long result."""
 
@@ -191,7 +175,7 @@ class Replaced(Server):
             self.replaced.set()
 
 
-async def test_each_line_of_a_pod_that_takes_the_name_of_another_comes_once():
+async def test_each_line_of_a_pod_that_takes_the_name_of_another_comes_once_and_the_last_ones_alone_of_the_first():
     taken, server = [], Replaced()
     follower = LogFollower(server, JOB, "worker-0", taken.append, tail=5)
     follower.start()
@@ -200,17 +184,6 @@ async def test_each_line_of_a_pod_that_takes_the_name_of_another_comes_once():
             await asyncio.sleep(0.01)
     assert await follower.finish()
     assert taken == ["of-the-pod 0\n", "of-the-pod 1\n", "the-second 0\n", "the-second 1\n"]
-
-
-async def test_the_last_lines_alone_are_asked_for_of_the_first_pod_only():
-    server = Replaced()
-    follower = LogFollower(server, JOB, "worker-0", lambda _: None, tail=5)
-    follower.start()
-    await server.replaced.wait()
-    async with asyncio.timeout(MOMENT):
-        while server.asked[-1][0] != "the-second":  # noqa: ASYNC110 - as above
-            await asyncio.sleep(0.01)
-    await follower.finish()
     first, *others = [params.get("tailLines") for _, params in server.asked]
     assert (first, set(others)) == (5, {None})
 
@@ -274,36 +247,6 @@ async def test_a_log_of_the_past_goes_on_after_an_outage_and_ends_with_other_err
             taken.append(line)  # noqa: PERF401 - an error comes after some
     assert taken == [f"line {number}\n" for number in range(lines)]
     assert server.asked == [(None, 4), *[("2026-01-01T00:00:00Z", None)] * (len(ends) - 1)]
-
-
-class Breaks:
-    """Client of a log whose streams break after a line each, and whose pod is found at every second look."""
-
-    def __init__(self):
-        self.streams = self.looks = 0
-
-    async def stream(self, path, params, *, idle_timeout):
-        self.streams += 1
-        yield f"{STAMP % self.streams}line {self.streams}\n".encode()
-        if self.streams < 40:
-            raise ApiUnavailable("reset")
-
-    async def find(self, path, *, shape):
-        self.looks += 1
-        if self.looks % 2:
-            raise ApiUnavailable("refused")
-        return pod(**(RUNS if self.streams < 39 else ENDED))
-
-
-def test_a_log_whose_streams_break_is_read_on_as_soon_after_the_last_as_after_the_first(monkeypatch):
-    async def read():
-        begun = asyncio.get_running_loop().time()
-        lines = [line async for line in PodLog(Breaks(), "default", "a-worker-0", "of-the-pod").follow()]
-        return lines, asyncio.get_running_loop().time() - begun
-
-    lines, seconds = run_in_moved_time(read(), monkeypatch)
-    assert lines == [f"line {number}" for number in range(1, 41)]
-    assert seconds < 60
 
 
 @pytest.mark.parametrize("reader", ["log_lines", "lines"])

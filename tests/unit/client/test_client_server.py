@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from apiserver_fixtures import running_server
+from builders import make_mxjob
 from faulty_proxy import Fault, FaultyProxy
 from long_results import long_result
 from waiting import MOMENT, until
@@ -28,6 +29,7 @@ from mxnet_operator.description import MXJobDescription
 from mxnet_operator.kube.errors import ApiError, CredentialsError
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/mxjobs"
+RUNS = make_mxjob("j").worker().manifest()
 DESCRIPTION = MXJobDescription(image="a:1", command=["python", "train.py"], workers=2)
 
 
@@ -85,12 +87,6 @@ async def test_a_manifest_as_the_server_printed_it_is_submitted_anew(tmp_path):
         (job,) = await jobs(api)
         assert (job["metadata"]["uid"], "status" in job) == (again.uid, False)
         assert again.uid != first.uid
-
-
-async def test_a_job_of_a_description_has_a_run_policy(tmp_path):
-    async with server_and_client(tmp_path) as (api, client):
-        await client.submit(DESCRIPTION)
-        assert (await jobs(api))[0]["spec"].get("runPolicy") is not None
 
 
 @pytest.mark.parametrize("fault", [Fault.REPLY_LOST, Fault.REQUEST_LOST])
@@ -212,17 +208,7 @@ async def test_a_manifest_is_submitted_as_text_mapping_file_and_with_what_is_mer
         ({"apiVersion": "kubeflow.org/v1beta1", "kind": "MXJob", "spec": {"colour": 1}}, "spec.mxReplicaSpecs"),
         ({"apiVersion": "batch/v1", "kind": "Job"}, "Unsupported value"),
         (
-            {
-                "apiVersion": "kubeflow.org/v1",
-                "kind": "MXJob",
-                "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/max-exec-time-seconds": "24h"}},
-                "spec": {
-                    "jobMode": "MXTrain",
-                    "mxReplicaSpecs": {
-                        "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "i"}]}}}
-                    },
-                },
-            },
+            {**RUNS, "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/max-exec-time-seconds": "24h"}}},
             "max-exec-time-seconds must be a whole number of seconds",
         ),
     ],

@@ -31,17 +31,6 @@ async def test_the_first_job_of_a_namespace_brings_the_hook_and_the_second_finds
         assert w.writes.count(("POST", CONFIG_MAPS)) == 1
 
 
-async def test_a_config_map_that_was_deleted_comes_back_with_the_next_attempt(tmp_path):
-    async with world(tmp_path, start=False) as w:
-        await w.start(fail_fast_hook=True)
-        await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS).restart("OnFailure")))
-        await w.pods(1)
-        (await w.api.delete(f"{CONFIG_MAPS}/{CONFIG_MAP}")).ok()
-        await w.submit(submitted(make_mxjob("two").worker(1, **WORKERS)))
-        await w.pods(2)
-        assert await w.names(CONFIG_MAPS) == [CONFIG_MAP]
-
-
 async def test_a_worker_without_a_command_runs_without_the_hook_and_its_user_is_told(tmp_path):
     async with world(tmp_path, start=False) as w:
         await w.start(fail_fast_hook=True)
@@ -95,23 +84,6 @@ async def test_what_says_nothing_of_the_config_map_is_waited_out(tmp_path, monke
         await w.start(fail_fast_hook=True)
         await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS)))
         assert wrapped((await w.pods(1))["one-worker-0"])
-
-
-@pytest.mark.parametrize("data", [DATA, {"sitecustomize.py": "print('not ours')"}], ids=["ours", "another's"])
-async def test_a_config_map_that_another_makes_meanwhile_is_looked_at(data):
-    class Server:
-        stored = None
-
-        async def get(self, path):
-            if self.stored is None:
-                raise ApiError(404, "NotFound", "not found")
-            return self.stored
-
-        async def create(self, path, body):
-            self.stored = {"data": data}
-            raise ApiError(409, "AlreadyExists", "already exists")
-
-    assert bool(await provide_hook(Server(), "default")) == (data is not DATA)
 
 
 FORBIDDEN = ApiError(403, "Forbidden", 'configmaps "x" is forbidden: cannot get resource "configmaps"')

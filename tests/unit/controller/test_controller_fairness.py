@@ -77,23 +77,6 @@ async def test_a_small_job_gets_its_pods_while_large_ones_that_came_first_wait_f
     assert max(turns.waited["default/small"]) <= SMALL * (large + 1), turns.waited
 
 
-async def test_a_job_alone_may_have_every_place():
-    turns, inside, go = FairSemaphore(4), 0, asyncio.Event()
-
-    async def request():
-        nonlocal inside
-        async with turns.turn("a"):
-            inside += 1
-            await go.wait()
-
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(6):
-            tasks.create_task(request())
-        await until(lambda: inside == 4)
-        go.set()
-    assert inside == 6
-
-
 @pytest.mark.parametrize("cancels", [False, True])
 async def test_places_go_round_and_none_is_lost(cancels):
     """Whatever requests come, end and are cancelled: while one key waits, each other one gets at most one place."""

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -27,7 +27,6 @@ from mxnet_operator.integrations.gangs.backend import GangBackend, group_metadat
 from mxnet_operator.integrations.gangs.gang import (
     PODGROUPS,
     UNIQUE_PODGROUPS,
-    TouchPodGroup,
     gang_of,
     unique_group_name,
 )
@@ -166,24 +165,6 @@ def test_a_group_is_read_with_what_it_was_made_from_and_what_its_scheduler_says(
     unschedulable = {"type": "Unschedulable", "status": "True", "message": "3/8 tasks in gang unschedulable"}
     view = group_as_stored(backends_of("volcano")[0], phase="Pending", conditions=[unschedulable])
     assert (view.ready, view.says) == (False, "3/8 tasks in gang unschedulable")
-
-
-def touched(*, annotations):
-    """A group as it is stored with these annotations."""
-    (backend,), of = backends_of("coscheduling"), job()
-    manifest = backend.objects(of, gang_of(of))[-1]
-    manifest["metadata"] |= {"uid": "g", "annotations": annotations}
-    return child_kinds(backend)[-1].project(msgspec.Raw(msgspec.json.encode(manifest))).view
-
-
-def test_the_time_at_which_a_group_was_changed_is_written_and_read_and_what_is_no_time_is_none():
-    (backend,) = backends_of("coscheduling")
-    at = datetime(2026, 11, 24, 12, 0, 30, tzinfo=UTC)
-    change = child_kinds(backend)[-1].patch(job(), TouchPodGroup("digits", "g", at)).body
-    assert touched(annotations=change["metadata"]["annotations"]).touched_at == at
-    assert touched(annotations={names.TOUCHED_ANNOTATION: "2026-11-24T12:00:30"}).touched_at == at
-    assert touched(annotations={names.TOUCHED_ANNOTATION: "soon"}).touched_at is None
-    assert touched(annotations=None).touched_at is None
 
 
 def stand_in(rule=PODGROUPS):

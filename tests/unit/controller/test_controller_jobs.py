@@ -21,19 +21,6 @@ async def test_a_job_gets_its_services_and_pods_which_it_owns(tmp_path):
         await w.state("digits", "Created")
 
 
-async def test_a_job_whose_pods_succeed_succeeds_within_the_budget_of_writes(tmp_path):
-    async with world(tmp_path) as w:
-        await w.submit(gang())
-        pods = await w.pods(5)
-        await w.move(pods, "Running")
-        await w.state("digits", "Running")
-        await w.move(pods, "Succeeded", exit_code=0)
-        job = await w.state("digits", "Succeeded")
-        assert job["status"]["completedIndexes"] == {"Scheduler": "0", "Server": "0-1", "Worker": "0-1"}
-        assert (await w.event("MXJobSucceeded"))["involvedObject"]["uid"] == job["metadata"]["uid"]
-        assert len(w.writes) <= 5 + 8
-
-
 async def test_a_failing_worker_fails_the_job_with_its_words_and_what_runs_is_stopped(tmp_path):
     async with world(tmp_path) as w:
         await w.submit(gang())

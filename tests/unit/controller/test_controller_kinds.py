@@ -117,19 +117,6 @@ async def test_a_kind_whose_crd_is_absent_is_no_error_and_waited_for_by_nobody(t
         await w.pods(4)
 
 
-async def test_a_controller_of_one_namespace_runs_its_jobs_of_every_kind_and_no_others(tmp_path):
-    async with every_kind(tmp_path, start=False) as w:
-        (await w.api.post("/api/v1/namespaces", {"metadata": {"name": "mine"}})).ok()
-        await w.start(namespaces=["mine"])
-        for job_format in ("mlkube", "mxnetjob"):
-            await w.submit(older_job(job_format, f"theirs-{job_format}"), created_at(job_format))
-            await w.submit(
-                older_job(job_format, f"ours-{job_format}"), created_at(job_format).replace("default", "mine")
-            )
-        await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 8)
-        assert await w.names(PODS) == []
-
-
 async def test_only_an_mxjob_gets_the_address_of_a_page(tmp_path):
     """The address names no kind, and jobs of two kinds may have one name."""
     policy = Policy(job_url_template="https://jobs.example.com/{namespace}/{name}")

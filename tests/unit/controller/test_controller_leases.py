@@ -36,15 +36,6 @@ class Measured:
         return left.total_seconds()
 
 
-def test_a_lease_runs_from_when_its_renewal_was_first_seen():
-    m = Measured()
-    assert m.left() == DURATION
-    m.now += 59
-    assert m.left() == 1
-    m.now += 1
-    assert m.left() == 0
-
-
 @pytest.mark.parametrize("change", [{"renewed": "2"}, {"uid": "b"}, {"holder": "2:y"}])
 def test_it_begins_anew_with_each_renewal_holder_and_job(change):
     m = Measured()

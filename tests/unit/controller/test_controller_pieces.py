@@ -126,13 +126,6 @@ def test_a_write_is_unseen_until_the_cache_has_come_as_far():
     assert writes.unseen("a") == ""
 
 
-def test_a_status_object_and_an_opaque_version_are_waited_for_by_nobody():
-    writes = OwnWrites({PODS: Indexer()})
-    writes.record("a", PODS, "")
-    writes.record("a", PODS, "opaque")
-    assert writes.unseen("a") == ""
-
-
 def record(**extra):
     made = logging.LogRecord("mxnet_operator.x", logging.INFO, __file__, 1, "made %d pods", (5,), None)
     made.__dict__.update(extra)

@@ -105,17 +105,6 @@ async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user
     assert len(looker.server.written) == len(looker.server.told) == 1
 
 
-@pytest.mark.parametrize(
-    "pod",
-    [dead("main", "wait"), dead("main", "supervisor")],
-    ids=["Argo's wait", "Argo's supervisor"],
-)
-async def test_no_other_pods_result_is_touched(looker, pod):
-    looker.server.pods = [pod]
-    await looker.look()
-    assert looker.server.written == []
-
-
 @pytest.mark.parametrize("left", [[], [dead()]], ids=["nothing", "a dead pod"])
 async def test_the_result_of_a_poller_that_was_there_is_completed_once_whatever_is_left_of_it(looker, left):
     server = looker.server

@@ -4,7 +4,6 @@ The test plays Kueue, on CRDs without its schema; a real one is in tests/cluster
 """
 
 import asyncio
-import itertools
 
 import pytest
 from builders import make_mxjob
@@ -160,29 +159,6 @@ async def test_a_queue_that_is_named_anew_and_a_class_that_comes_are_followed(tm
         assert (await kueue.workload())["spec"]["priority"] == 7
         (await w.api.merge(f"{JOBS}/digits", {"metadata": {"labels": {QUEUE_LABEL: "b"}}})).ok()
         await kueue.workload(lambda each: each["spec"]["queueName"] == "b")
-
-
-async def test_kueue_that_goes_is_believed_to_be_gone_at_the_second_answer_and_noticed_when_it_comes(
-    tmp_path, monkeypatch
-):
-    asked, answers = (
-        discovery_module.is_served,
-        itertools.chain([True, False, True, False, False], itertools.repeat(False)),
-    )
-    told = []
-
-    async def answer(client, resource):
-        if resource.plural != "workloads" or resource.version != "v1beta2":
-            return False
-        told.append(next(answers) and await asked(client, resource))
-        return told[-1]
-
-    monkeypatch.setattr(discovery_module, "is_served", answer)
-    async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
-        await w.start(**QUICK)
-        await w.submit(job())
-        await w.event("KueueNotInstalled")
-        assert told[:5] == [True, False, True, False, False]
 
 
 @pytest.mark.parametrize("comes_later", [False, True], ids=["there before", "installed later"])

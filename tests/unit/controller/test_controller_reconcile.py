@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 from builders import make_mxjob
-from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
+from controller_fixtures import JOBS, PODS, SERVICES, gang, submitted, world
 from reconcilers import make_reconciler
 
 from mxnet_operator.client.resources import MXJOBS
@@ -86,16 +86,6 @@ async def test_caches_that_never_show_a_write_are_believed_again_after_a_while(t
         assert await caches.reconciler.reconcile("default/digits") is None
 
 
-async def test_children_that_exist_already_are_taken_as_ours_without_a_word(tmp_path):
-    async with caches_of(tmp_path, gang()) as (w, caches):
-        await caches.reconciler.reconcile("default/digits")
-        before = {pod["metadata"]["uid"] for pod in (await w.api.get(PODS)).ok()["items"]}
-        await caches.see_job()
-        await caches.another_controller().reconcile("default/digits")
-        assert {pod["metadata"]["uid"] for pod in (await w.api.get(PODS)).ok()["items"]} == before
-        assert await w.names(EVENTS) == []
-
-
 async def test_a_status_write_takes_away_what_is_no_longer_so(tmp_path):
     async with caches_of(tmp_path, submitted(make_mxjob("digits").worker(1))) as (w, caches):
         stale = {"status": {"replicaStatuses": {"Server": {"active": 2}, "Worker": {"active": 1}}}}
@@ -122,10 +112,3 @@ async def test_a_namesake_made_after_a_job_was_deleted_keeps_its_pods(tmp_path):
         await caches.reconciler.reconcile("default/digits")
         assert ("DELETE", f"{PODS}/digits-worker-0") in w.writes
         assert await w.names(PODS) == ["digits-worker-0"]
-
-
-async def test_a_job_that_is_gone_needs_nothing(tmp_path):
-    async with caches_of(tmp_path, gang()) as (w, caches):
-        caches.jobs.remove("default/digits")
-        assert await caches.reconciler.reconcile("default/digits") is None
-        assert w.writes == []

@@ -148,17 +148,6 @@ async def test_another_rejection_says_nothing_of_the_crd():
     assert statuses.trouble() == ""
 
 
-async def test_a_job_that_met_an_old_crd_and_is_gone_or_at_rest_says_nothing_of_it_any_more():
-    statuses = StatusWriter()
-    for name in ("a", "b"):
-        with pytest.raises(OutdatedCRDError):
-            await statuses.patch(Server(), MXJOBS, name, {"status": {"restarts": 1}})
-    statuses.forget_job(MXJOBS, "a")
-    assert "lacks status.restarts" in statuses.trouble()
-    statuses.forget_job(MXJOBS, "b")
-    assert statuses.trouble() == ""
-
-
 async def test_a_job_that_met_an_old_crd_and_is_deleted_keeps_nobody_unready(tmp_path):
     async with world(tmp_path, crds=[crd_with(OF_1_8_1.__contains__)]) as w:
         await w.submit(submitted(make_mxjob("digits").gang(1, 1)))

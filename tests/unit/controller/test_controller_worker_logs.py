@@ -248,44 +248,6 @@ async def test_a_log_is_read_when_it_is_time_to(looker):
     assert looker.server.read == ["digits-worker-0", "digits-worker-1"]
 
 
-async def test_of_a_job_that_trains_one_log_is_read(looker):
-    looker.server.lines["digits-worker-0"] = EPOCH
-    await looker.look()
-    assert await looker.look(after=LOOK_EVERY) == ""
-    assert looker.progress == "epoch 3"
-    assert looker.server.read == ["digits-worker-0", "digits-worker-1"], "the other one for its speed"
-    await looker.look(after=LOOK_EVERY)
-    assert looker.server.read[2:] == ["digits-worker-0"]
-
-
-@pytest.mark.parametrize("line", ["an image of class 3", "", STALL])
-async def test_lines_without_an_epoch_leave_the_epoch_as_it_is(looker, line):
-    looker.server.lines["digits-worker-0"] = EPOCH
-    await looker.look()
-    await looker.look(after=LOOK_EVERY)
-    looker.server.lines["digits-worker-0"] = line
-    await looker.look(after=LOOK_EVERY)
-    assert looker.training.epoch == 3
-
-
-async def test_of_a_stalled_gang_every_workers_place_is_known(looker):
-    await looker.look()
-    await looker.look(after=LOOK_EVERY)
-    assert [(each.name, each.seconds, each.place, each.function) for each in looker.training.stalled] == [
-        ("worker-0", 300, "/app/train.py:11", "wait_to_read"),
-        ("worker-1", 301, "train.py:16", "<module>"),
-    ]
-    looker.server.lines["digits-worker-0"] = EPOCH
-    await looker.look(after=LOOK_EVERY)
-    assert looker.training.stalled == ()
-
-
-async def test_a_worker_that_is_being_deleted_stands_nowhere(looker):
-    await looker.look(deleting=(0,))
-    assert await looker.look(after=LOOK_EVERY, deleting=(0,)) == "stalled for 5m1s: worker-1 stands at train.py:16"
-    assert looker.server.read == ["digits-worker-1"]
-
-
 async def test_speeds_of_all_workers_are_compared_at_every_fifth_reading(looker):
     def lines(speed):
         return "\n".join(f"Epoch[0] Batch [{batch}] Speed: {speed} samples/sec" for batch in (1, 2, 3))
@@ -338,13 +300,6 @@ async def test_the_time_that_is_left_knows_from_where_a_script_counts(looker):
         assert looker.progress == f"epoch {epoch} of 10, {left} left"
 
 
-async def test_workers_that_the_manifest_no_longer_has_are_read_as_well(looker):
-    looker.server.lines["digits-worker-0"] = EPOCH
-    await looker.look()
-    await looker.look(after=LOOK_EVERY, is_removed=True)
-    assert looker.progress == "epoch 3"
-
-
 async def test_who_has_left_is_not_asked_and_the_one_that_waits_for_it_is(looker):
     await looker.look()
     await looker.look(after=LOOK_EVERY, done=[0])
@@ -368,14 +323,6 @@ async def test_a_log_that_cannot_be_read_changes_nothing(looker, error):
     looker.server.lines |= {"digits-worker-0": error, "digits-worker-1": EPOCH}
     await looker.look()
     assert await looker.look(after=LOOK_EVERY) is None
-    looker.server.lines["digits-worker-0"] = EPOCH
-    assert await looker.look(after=LOOK_EVERY) == ""
-
-
-async def test_the_first_worker_on_a_dead_node_hides_not_that_another_stands_still(looker):
-    looker.server.lines["digits-worker-0"] = ApiError(500, "InternalError", "dial tcp")
-    await looker.look()
-    assert await looker.look(after=LOOK_EVERY) == "stalled for 5m1s: worker-1 stands at train.py:16, but not worker-0"
     looker.server.lines["digits-worker-0"] = EPOCH
     assert await looker.look(after=LOOK_EVERY) == ""
 

@@ -5,11 +5,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 import mxnet_provider
 from mxnet_provider import airflow_versions
-from mxnet_provider.airflow_versions import TaskDeferralError, TaskDeferralTimeout
 
 PROVIDER = Path(mxnet_provider.__file__).parent
 KNOW_THE_RELEASE = {"airflow_versions.py", "hooks/defined_connection.py"}
@@ -47,20 +44,3 @@ def test_a_try_has_airflow_s_id_or_one_that_no_other_try_of_any_task_has() -> No
     tries = [a_try(), a_try(try_number=2), a_try(map_index=0), a_try(run_id="s"), a_try(task_id="u"), a_try(dag_id="e")]
     assert len({airflow_versions.id_of_try(each) for each in tries}) == len(tries)
     assert airflow_versions.id_of_try(a_try()) == airflow_versions.id_of_try(a_try())
-
-
-@pytest.mark.parametrize(
-    ("error", "is_airflow_2", "expected"),
-    [
-        (TaskDeferralTimeout("Trigger timeout"), False, True),
-        (TaskDeferralError("Trigger failure"), False, False),
-        (TaskDeferralError("Trigger/execution timeout"), True, True),
-        (TaskDeferralError("Trigger failure"), True, False),
-    ],
-)
-def test_a_deferral_that_took_too_long_is_told_from_a_trigger_that_failed(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, is_airflow_2: bool, expected: bool
-) -> None:
-    monkeypatch.setattr(airflow_versions, "IS_AIRFLOW_2", is_airflow_2)
-    assert isinstance(error, airflow_versions.DEFERRAL_ERRORS)
-    assert airflow_versions.is_deferral_timeout(error) is expected

@@ -102,19 +102,6 @@ async def test_of_two_hundred_thousand_lines_the_last_thousand_are_shown_and_all
     assert (world.log.warnings, world.poller.complete) == ([], {"worker-0"})
 
 
-async def test_what_a_fast_log_writes_between_two_looks_is_read_whole_and_shown_in_part():
-    world = PollerWorld(lines(5000))
-    await world.poller.poll(JOB)
-    assert len(world.log.shown) == 1000
-    world.now += 10
-    world.hook.lines += lines(5000, 5000)
-    await world.poller.poll(JOB)
-    assert world.texts()[1001:1201] == [f"line {number}" for number in range(4800, 5000)]
-    await world.poller.drain([POD])
-    assert world.texts()[-1000:] == [f"line {number}" for number in range(9000, 10_000)]
-    assert world.figures.read_lines == 10_000
-
-
 async def test_a_line_of_many_mebibytes_without_an_end_is_shown_in_part():
     world = PollerWorld([stamped(0, b"x" * (25 * 1024 * 1024)), stamped(1, b"the end")])
     await world.poller.drain([POD])

@@ -109,10 +109,3 @@ def test_an_option_that_is_mapped_is_that_option_of_each_task(cls, name):
     assert {key: getattr(one, key) for key in cls.template_fields} == {
         key: getattr(alone, key) for key in cls.template_fields
     }
-
-
-@pytest.mark.filterwarnings("ignore:Task 't' was never mapped")
-@pytest.mark.parametrize("name", ["retries", "execution_timeout", "trigger_rule", "queue"])
-def test_what_airflow_itself_maps_for_no_operator_is_refused_by_it(name):
-    with DAG("d", schedule=None), pytest.raises(TypeError, match="unmappable"):
-        MXNetJobOperator.partial(task_id="t", image="i").expand(**{name: [1, 2]})

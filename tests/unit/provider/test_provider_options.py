@@ -158,21 +158,6 @@ def test_an_infinite_startup_timeout_is_none_as_it_was():
     assert by_policy._wait_options.startup_timeout is None
 
 
-@pytest.mark.parametrize(
-    ("option", "instead"),
-    [("api_outage_tolerance", r"write timedelta\(days=365\)"), ("lease", "write None for a job without a lease")],
-)
-def test_a_time_without_end_is_refused_with_what_to_write(option, instead):
-    with pytest.raises(ValueError, match=f"{option} must be a finite number of seconds.*: {instead}"):
-        MXNetJobOperator(task_id="t", image="a", **{option: float("inf")})
-
-
-@pytest.mark.parametrize("option", ["poll_interval", "api_outage_tolerance"])
-def test_a_time_that_has_to_be_one_is_refused_where_it_is_none(option):
-    with pytest.raises(ValueError, match=f"{option} must be"):
-        MXNetJobOperator(task_id="t", image="a", **{option: None})
-
-
 def test_a_kubeconfig_s_path_reaches_triggers_as_text():
     """Airflow's serialisation takes no Path, and a task fails when its job is there."""
     file = Path("/etc/kubeconfig")

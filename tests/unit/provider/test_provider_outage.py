@@ -12,11 +12,10 @@ from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
-from mxnet_provider.watch import JobWatch, run_in_thread
+from mxnet_provider.watch import run_in_thread
 
 REF = JobRef(name="digits", namespace="default", uid="u")
 RUNNING = {
@@ -162,14 +161,6 @@ def test_a_mistake_is_no_outage(server: Server, wait: Callable[..., Any]) -> Non
         wait(server, poll_interval=10)
 
 
-@each_wait
-@pytest.mark.parametrize("looks", [[*[(60, AWAY)] * 2000, (0, END)]], ids=["a day and a half"])
-def test_an_outage_may_be_borne_for_days(server: Server, wait: Callable[..., Any]) -> None:
-    wait(server, poll_interval=10, api_outage_tolerance=7 * 24 * 3600.0)
-    assert len(server.pauses) == 2000
-    assert max(server.pauses) <= 60 * 1.2
-
-
 @pytest.mark.parametrize("wait", [wait_in_a_trigger])
 @pytest.mark.parametrize("looks", [[(0, ANSWER), *[(1, AWAY)] * 6, (0, END)]])
 def test_a_short_lease_is_renewed_soon_after_an_outage(server: Server, wait: Callable[..., Any]) -> None:
@@ -182,28 +173,3 @@ def test_a_short_lease_is_renewed_soon_after_an_outage(server: Server, wait: Cal
 def test_a_poll_interval_above_a_minute_is_kept_in_an_outage(server: Server, wait: Callable[..., Any]) -> None:
     wait(server, poll_interval=300)
     assert min(server.pauses) >= 300 * 0.8
-
-
-class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
-    """The logs of a job without pods; what is under way of them comes when they are drained."""
-
-    complete: frozenset[str] = frozenset()
-    is_drained = False
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-    async def poll(self, _job: object) -> None: ...
-
-    async def drain(self, pods: list[object]) -> None:
-        self.is_drained = pods == []
-
-    def positions(self) -> dict[str, list[object]]:
-        return {}
-
-
-@pytest.mark.parametrize("looks", [[(0, END)]])
-async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
-    logs, log = Logs(), SimpleNamespace(info=print, warning=print)
-    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u")
-    event = await JobWatch(server, trigger, logs, log, Metrics({}, print), None, lambda _job: None).run()  # type: ignore[arg-type]
-    assert (event.status, event.reason, logs.is_drained) == ("succeeded", "JobSucceeded", True)

@@ -131,11 +131,6 @@ def test_a_manifest_s_missing_file_is_said_with_where_it_was_looked_for(tmp_path
             operator.render_template_fields(CONTEXT)
 
 
-def test_a_template_that_fails_names_what_it_lacks() -> None:
-    with pytest.raises(Exception, match="absent"):
-        rendered(True, image="i", args=["{{ absent.value }}"])
-
-
 @NATIVE
 def test_what_a_task_returned_is_not_taken_for_a_template(native: bool) -> None:
     """Airflow names the objects that came by `expand`, and renders none of them."""

@@ -68,14 +68,6 @@ async def test_triggers_share_a_connection_and_keep_their_own_tokens(tmp_path: P
         assert cluster.tokens == ["Bearer token-of-x", "Bearer token-of-y", "Bearer token-of-x"]
 
 
-async def test_a_trigger_that_ends_takes_no_connection_from_another(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path) as cluster, hook(cluster.kubeconfig("x")) as stays:
-        async with hook(cluster.kubeconfig("y")) as leaves:
-            await leaves.get_job(REF)
-        await stays.get_job(REF)
-        assert len(set(cluster.connections)) == 1
-
-
 async def test_the_last_trigger_closes_the_connections(tmp_path: Path) -> None:
     async with running_cluster(tmp_path) as cluster:
         async with hook(cluster.kubeconfig("x")) as first:

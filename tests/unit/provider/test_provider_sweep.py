@@ -1,11 +1,10 @@
 """The task group of a sweep: what it is made of, what it refuses, and what its last task makes of the trials."""
 
-import contextlib
 import json
 from collections.abc import Sequence
 
 import pytest
-from airflow.sdk import DAG, TaskGroup, task
+from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.serialization.serialized_objects import DagSerialization
 
@@ -84,18 +83,6 @@ def test_trials_may_come_from_a_task_and_the_best_goes_to_another():
 def test_mistakes_are_told_where_the_dag_is_parsed(arguments, refusal):
     with pytest.raises(ValueError, match=refusal):
         sweep(**arguments)
-
-
-@pytest.mark.parametrize("of", ["dag", "group"])
-@pytest.mark.parametrize(("name", "value"), NO_RESULT)
-def test_defaults_of_a_dag_or_a_group_that_leave_trials_without_a_result_are_told_too(name, value, of):
-    defaults = {"default_args": {name: value}}
-    with DAG("d", schedule=None, **(defaults if of == "dag" else {})), contextlib.ExitStack() as within:
-        if of == "group":
-            within.enter_context(TaskGroup("outer", **defaults))
-        with pytest.raises(ValueError, match=f"{name}: must not be {value}"):
-            MXNetSweep("sweep", trials=TRIALS, metric="accuracy", image="i")
-        MXNetSweep("overridden", trials=TRIALS, metric="accuracy", image="i", **{name: "termination_message"})
 
 
 class Results:

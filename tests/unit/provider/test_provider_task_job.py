@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kubernetes.client import Configuration
 from msgspec import structs, to_builtins
+from provider_fixtures import Try
 
 from mxnet_operator.api import names
 from mxnet_operator.client.job_client import Deletion, JobRef
@@ -48,21 +49,15 @@ class Hook:
         self.did.append(f"remember {value['phase']}")
 
 
-def task(hook: Hook, ends: EndOptions) -> TaskJob:
-    ti = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1, max_tries=0, id="0192-2")
-    context: Any = {"ti": ti, "task_state_store": hook}
+def task_job(hook: Any, ends: EndOptions, try_number: int, max_tries: int, *, retries: int, **context: Any) -> TaskJob:
+    ti = Try("d", "t", "r", try_number=try_number, max_tries=max_tries, id="0192-2")  # type: ignore[arg-type]
     log: Any = logging.getLogger("task")
-    made = TaskJob(
-        context,
-        hook,
-        log=log,
-        durable=True,
-        ends=ends,
-        waits=True,
-        retries=0,
-        reuse_succeeded=True,
-        lease=None,  # type: ignore[arg-type]
-    )
+    options: Any = {"durable": True, "ends": ends, "waits": True, "reuse_succeeded": True, "lease": None}
+    return TaskJob({"ti": ti, **context}, hook, log=log, retries=retries, **options)  # type: ignore[typeddict-item]
+
+
+def task(hook: Hook, ends: EndOptions) -> TaskJob:
+    made = task_job(hook, ends, 1, 0, retries=0, task_state_store=hook)
     made.known = REF
     return made
 
@@ -72,14 +67,6 @@ def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(acti
     hook = Hook()
     task(hook, EndOptions(on_kill_action=action)).hold.replace(running(BEFORE))
     assert hook.did == [asked]
-
-
-def test_a_job_that_another_try_holds_is_left_alone_and_the_log_says_whose_it_is(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    task(Hook(), EndOptions()).hold.kill(REF, "its task was ended by a user")
-    (said,) = (each.getMessage() for each in caplog.records if each.levelname == "WARNING")
-    assert said == f"{REF.title} is left alone: try 1 of its task waits for it now."
 
 
 def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
@@ -139,17 +126,6 @@ def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_ans
     made.kill("its task was interrupted")
     made.kill("its task was interrupted")
     assert hook.did == ["Deletion"]
-
-
-def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
-    """A worker that dies between the two would else leave a retry with nothing: it would train again."""
-    hook = Hook()
-    made = task(hook, EndOptions(on_finish_action="delete"))
-    made.memory.record = Record(token=BEFORE, ref=REF, generation=0)
-    ended = Event(status="succeeded", name="digits", namespace="default", uid="u", summary={"state": "Succeeded"})
-    made.finished(ended)
-    assert hook.did[0] == "remember finished"
-    assert len(hook.did) == 2
 
 
 @pytest.mark.parametrize(
@@ -275,28 +251,8 @@ def left(name: str, state: str, *, retries: int = 2, generation: int = 2, try_nu
 
 def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, **ends: Any) -> Any:
     """The job with which a try of a task begins whose `max_tries` is 2."""
-    ti = SimpleNamespace(
-        dag_id="d",
-        task_id="t",
-        run_id="r",
-        map_index=-1,
-        id="0192-2",
-        try_number=try_number,
-        max_tries=2,
-        xcom_push=lambda **_: None,
-    )
-    context: Any = {"ti": ti, **({"task_state_store": cluster} if stores else {})}
-    made = TaskJob(
-        context,
-        cluster,  # type: ignore[arg-type]
-        log=logging.getLogger("task"),  # type: ignore[arg-type]
-        durable=True,
-        ends=EndOptions(**ends),
-        waits=True,
-        retries=retries,
-        reuse_succeeded=True,
-        lease=None,
-    )
+    context = {"task_state_store": cluster} if stores else {}
+    made = task_job(cluster, EndOptions(**ends), try_number, 2, retries=retries, **context)
     manifest = {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
