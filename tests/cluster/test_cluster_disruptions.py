@@ -4,9 +4,7 @@ from datetime import timedelta
 
 import pytest
 import tenacity
-from audit import requests_of
 from builders import make_mxjob
-from control_plane import USERS
 from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import fake_node, fake_nodes, fated
 from pod_history import pod_history
@@ -125,49 +123,3 @@ async def test_what_a_node_does_to_a_pod_for_its_own_sake_counts(world, fate):
     assert restarts(job) == (1, 1)
     message = (await world.event("MXJobRestarting"))["message"]
     assert f"{fate['reason']}: {fate['message']}" in message
-
-
-async def test_a_full_node_that_ends_a_pod_counts(world):
-    await world.submit(gang(fates=ENDS_WELL))
-    await world.state("digits", "Running")
-    why = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": "low on memory"}
-    body = {"status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory", "conditions": [why]}}
-    (await world.api.merge(world.path(f"{PODS}/{WORKER}/status"), body)).ok()
-    job = await world.state("digits", "Succeeded")
-    assert restarts(job) == (1, 1)
-    assert "Evicted: low on memory" in (await world.event("MXJobRestarting"))["message"]
-
-
-OUT_OF_MEMORY = {"exitCode": 137, "ended": "OOMKilled"}
-
-
-async def test_a_worker_out_of_memory_is_not_tried_again(world):
-    await world.submit(gang("ExitCode", {FIRST: OUT_OF_MEMORY}))
-    job = await world.state("digits", "Failed")
-    message = job["status"]["conditions"][-1]["message"]
-    assert message.startswith(
-        "mxjob digits is failed because 1 Worker replica(s) failed. worker-0 exited with code 137"
-    )
-    assert "(OOMKilled)" in message
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("limit", [0, 1, 3])
-async def test_a_job_that_always_fails_has_as_many_attempts_as_its_limit_allows(world, kubernetes, limit):
-    fates = {("Worker", 0, attempt): {"exitCode": 137} for attempt in range(limit + 1)}
-    async with pod_history(world) as history:
-        await world.submit(gang("ExitCode", fates, backoffLimit=limit))
-        job = await world.state("digits", "Failed")
-    message = job["status"]["conditions"][-1]["message"]
-    assert f"has reached the specified backoff limit ({limit}). worker-0 exited with code 137" in message
-    assert restarts(job) == (limit, limit)
-    attempts = range(limit + 1)
-    expected = {(name, n) for name in ("digits-scheduler-0", "digits-server-0", WORKER) for n in attempts}
-    history.assert_once_each("digits", expected, {(WORKER, n) for n in attempts})
-    assert not history.beside_older
-    made = [
-        request
-        for request in requests_of(kubernetes, USERS["controller"][0])
-        if (request.right.verb, request.right.resource, request.namespace) == ("create", "pods", world.namespace)
-    ]
-    assert [request.code for request in made] == [201] * history.of("digits").total()

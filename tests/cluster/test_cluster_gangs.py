@@ -233,25 +233,6 @@ def reason(job):
     return next(found, "")
 
 
-@pytest.mark.exhaustive
-async def test_a_gang_that_is_not_placed_in_time_fails_and_says_why(world):
-    await world.submit(submitted(gang("late", 17, schedulingPolicy={"scheduleTimeoutSeconds": 3})))
-    failed = await world.state("late", "Failed")
-    message = failed["status"]["conditions"][-1]["message"]
-    assert "could not be scheduled within 3 s (scheduleTimeoutSeconds): " in message
-    await world.eventually(NATIVE_GROUPS, lambda groups: not groups)
-
-
-async def test_a_group_goes_with_a_suspension_and_comes_again(world):
-    await world.submit(submitted(gang("paused", 2)))
-    await world.state("paused", "Running")
-    (await world.api.merge(world.path(f"{JOBS}/paused"), {"spec": {"runPolicy": {"suspend": True}}})).ok()
-    await world.state("paused", "Suspended")
-    await world.eventually(NATIVE_GROUPS, lambda groups: not groups)
-    (await world.api.merge(world.path(f"{JOBS}/paused"), {"spec": {"runPolicy": {"suspend": False}}})).ok()
-    await world.state("paused", "Running")
-
-
 async def test_a_gang_of_a_higher_priority_preempts_whole_gangs(world):
     high = {"metadata": {"name": "high"}, "value": 1000}
     (await world.api.post(PRIORITY_CLASSES, high)).ok()

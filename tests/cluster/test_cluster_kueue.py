@@ -5,8 +5,6 @@ import contextlib
 import os
 import re
 import textwrap
-import time
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from builders import make_mxjob
 from cluster_fixtures import MXJOB
 from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, submitted
-from fake_nodes import NODES, ending, fake_node, fake_nodes
+from fake_nodes import ending, fake_node, fake_nodes
 from kubernetes_programs import kubectl
 from kueue import API, kueue
 from waiting import SECONDS
@@ -64,13 +62,6 @@ def unforgiving(running):
         yield
 
 
-@pytest.fixture
-def one_at_a_time(running):
-    """It admits nothing while an admitted job isn't ready."""
-    with running.configured(waitForPodsReady={"timeout": "10m", "blockAdmission": True}):
-        yield
-
-
 @pytest.fixture(params=[["MXJob.v1.kubeflow.org"], []], ids=["told of MXJobs", "not told of MXJobs"])
 def manages_all(running, request):
     """It manages Jobs and pods that name no queue, too; whether it knows MXJobs as owners of pods."""
@@ -97,7 +88,7 @@ async def queues(api, namespace):
         await made_queue(api, namespace, queue)
 
 
-async def made_queue(api, namespace, queue, **further):
+async def made_queue(api, namespace, queue):
     """A LocalQueue of this name and its ClusterQueue of four GPUs, in a cohort of the namespace."""
     team = f"{namespace}-{queue}"
     resources = [{"name": GPU, "nominalQuota": 4}]
@@ -107,7 +98,6 @@ async def made_queue(api, namespace, queue, **further):
         "namespaceSelector": {},
         "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
         "resourceGroups": [{"coveredResources": [GPU], "flavors": flavors}],
-        **further,
     }
     await made(api, "ClusterQueue", team, spec)
     await made(api, "LocalQueue", queue, {"clusterQueue": team}, namespace)
@@ -149,12 +139,6 @@ async def workloads(world, holds=lambda _: True):
         return {each["metadata"]["ownerReferences"][0]["name"]: each for each in found.values()}
 
     return by_job(await world.eventually(WORKLOADS, lambda found: holds(by_job(found))))
-
-
-async def a_later_second(world, name):
-    """Wait until what is created is younger than a job's Workload: Kueue orders by times that are whole seconds."""
-    created = (await workloads(world))[name]["metadata"]["creationTimestamp"]
-    await asyncio.sleep(max(0.0, datetime.fromisoformat(created).timestamp() + 1 - time.time()))
 
 
 def is_true(workload, condition):
@@ -222,31 +206,6 @@ async def test_borrowed_quota_is_reclaimed_from_the_whole_job_which_comes_back_b
     (await world.event("Evicted"))["message"].index("Preempted")
     (await world.api.delete(world.path(f"{JOBS}/owner"))).ok()
     await world.state("borrower", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_a_more_urgent_job_evicts_one_of_its_own_queue(world):
-    await world.submit(job("patient", "a", 8))
-    await world.state("patient", "Running")
-    await world.submit(job("urgent", "a", 4, ends=True, **{QUEUE_PRIORITY_LABEL: "urgent"}))
-    await world.state("urgent", "Succeeded")
-    await world.state("patient", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_in_a_strict_queue_a_large_job_gets_its_turn_before_younger_small_ones(world, api, namespace):
-    """Two GPUs stay free for it; admitted to them, the small one would go on for ever, and the large one never run."""
-    await made_queue(api, namespace, "strict", queueingStrategy="StrictFIFO", cohortName=f"{namespace}-strict")
-    await world.submit(job("first", "strict", 2))
-    await world.state("first", "Running")
-    await world.submit(job("large", "strict", 4))
-    await says(world, "large", "insufficient unused quota")
-    await a_later_second(world, "large")
-    await world.submit(job("small", "strict", 1))
-    await world.eventually(JOBS, lambda jobs: jobs["small"].get("status", {}).get("state") == "Suspended")
-    (await world.api.delete(world.path(f"{JOBS}/first"))).ok()
-    await world.state("large", "Running")
-    assert not await of_job(world, "small")
 
 
 @pytest.mark.exhaustive
@@ -408,22 +367,6 @@ async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_wh
 
 
 @pytest.mark.exhaustive
-async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_comes_again(impatient, world, api):
-    lost = job("lost", "a", 2, "ExitCode")
-    lost["spec"]["runPolicy"] = {"backoffLimit": 0}
-    await world.submit(lost)
-    await world.state("lost", "Running")
-    await workloads(world, lambda found: is_true(found["lost"], "PodsReady"))
-    (await api.merge(f"{NODES}/pool", {"spec": {"unschedulable": True}})).ok()
-    (await api.delete(world.path(f"{PODS}/lost-worker-0"))).ok()
-    await requeued(world, "lost")
-    assert not await of_job(world, "lost")
-    (await api.merge(f"{NODES}/pool", {"spec": {"unschedulable": None}})).ok()
-    again = await world.state("lost", "Running")
-    assert (again["status"]["restarts"] >= 2, again["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
-
-
-@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_queues_again_once_it_is_active(
     unforgiving, world, api
 ):
@@ -437,18 +380,6 @@ async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_an
         path = world.path(f"{WORKLOADS}/{found['late']['metadata']['name']}")
         (await api.merge(path, {"spec": {"active": True}})).ok()
         await world.state("late", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_a_job_that_is_not_ready_holds_up_the_next_until_all_of_its_pods_run(one_at_a_time, world, api):
-    """There is quota for both, and a node for the second alone."""
-    await world.submit(for_new_node(job("first", "a", 2)))
-    await says(world, "first", "Admitted by")
-    await world.submit(job("second", "a", 2))
-    await says(world, "second", "waiting for all admitted workloads to be in PodsReady condition")
-    async with new_node(api):
-        await world.state("first", "Running")
-        await world.state("second", "Running")
 
 
 async def requeued(world, name):
