@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,11 @@ SDK_SOURCE = "sdk/python"
 FOLDER = Path(__file__).resolve().parents[1] / "tools" / "kubeflow-training"
 
 
-def life_of_a_job(kubeconfig: Path, *args: str, when_running: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def life_of_a_job(kubeconfig: Path, *args: str) -> dict[str, Any]:
     """What the SDK saw of a job from its creation to its deletion; the arguments are life_of_a_job.py's."""
     environment = clean_environment(os.environ) | {"KUBECONFIG": str(kubeconfig)}
     script = [str(locked_python("kubeflow-training")), str(FOLDER / "life_of_a_job.py"), *args]
     with GuardedProgram(script, env=environment, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        while (line := process.stdout.readline()) not in ("running\n", ""):
-            pass
-        if line:
-            when_running()
         output, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, output
     seen: dict[str, Any] = json.loads(output.splitlines()[-1])
