@@ -1,4 +1,4 @@
-"""What takes a pod away on a real Kubernetes, and what of it counts: eviction, preemption, deletion, a full node."""
+"""What takes a pod away on a real Kubernetes, and what of it counts: eviction, preemption, deletion."""
 
 from datetime import timedelta
 
@@ -17,8 +17,6 @@ pytestmark = pytest.mark.kubernetes
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 RETRIES = tenacity.AsyncRetrying(stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.1), reraise=True)
 WORKER = "digits-worker-0"
-FIRST, ENDS_WELL = ("Worker", 0, 0), {("Scheduler", 0, 1): {"exitCode": 0}, ("Worker", 0, 1): {"exitCode": 0}}
-FULL_DISK = "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi."
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +31,9 @@ def policy():
     return Policy(first_backoff=timedelta(seconds=1))
 
 
-def gang(policy="OnFailure", fates=(), **run_policy):
+def gang(policy="OnFailure", **run_policy):
     builder = make_mxjob("digits").scheduler().server().worker(1, resources={"requests": {"cpu": "2"}})
-    builder = fated(builder, dict(fates), stops_for="2s")
+    builder = fated(builder, {}, stops_for="2s")
     return submitted(builder.restart(policy).run_policy(**run_policy))
 
 
@@ -107,19 +105,3 @@ async def test_under_never_a_pod_that_is_taken_away_fails_the_job(world, take_aw
     job = await world.state("digits", "Failed")
     message = job["status"]["conditions"][-1]["message"]
     assert f"mxjob digits is failed because 1 Worker replica(s) failed. {TAKEN[take_away]}" in message
-
-
-FAILURES = {
-    "not admitted": {"never": "admitted", "reason": "OutOfcpu", "message": "Pod was rejected: no cpu"},
-    "evicted for its own limit": {"exitCode": 137, "reason": "Evicted", "message": FULL_DISK},
-}
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("fate", FAILURES.values(), ids=FAILURES)
-async def test_what_a_node_does_to_a_pod_for_its_own_sake_counts(world, fate):
-    await world.submit(gang("ExitCode", {FIRST: fate, **ENDS_WELL}))
-    job = await world.state("digits", "Succeeded")
-    assert restarts(job) == (1, 1)
-    message = (await world.event("MXJobRestarting"))["message"]
-    assert f"{fate['reason']}: {fate['message']}" in message

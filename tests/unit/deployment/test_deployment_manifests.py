@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -106,12 +105,6 @@ def test_requests_and_limits_are_set(objects):
         "requests": {"cpu", "memory"},
         "limits": {"cpu", "memory"},
     }
-
-
-def test_the_image_is_that_of_this_version(objects):
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    (container,) = pod_spec(objects)["containers"]
-    assert container["image"] == f"mxnet-operator:{version}"
 
 
 def test_the_namespaced_overlay_has_nothing_of_the_clusters():
