@@ -126,12 +126,6 @@ async def test_what_a_built_in_group_does_not_serve_is_not_found(api):
         assert answer.body["message"] == "the server could not find the requested resource", path
 
 
-async def test_a_custom_resource_has_no_part_but_its_status(api, namespace):
-    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
-    answer = await api.get(f"{JOBS.format(namespace)}/a/scale")
-    assert (answer.code, answer.body["message"]) == (404, 'mxjobs.kubeflow.org "a" not found')
-
-
 async def test_a_write_that_changes_nothing_keeps_the_resource_version(api, namespace):
     path = JOBS.format(namespace)
     first = (await api.post(path, mxjob("a", labels={"x": "1"}))).ok()

@@ -10,7 +10,6 @@ from mxnet_operator.api.crd import custom_resource_definition, definitions, lega
 from mxnet_operator.local.apiserver import DeleteOptions, Store
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS
-from mxnet_operator.local.apiserver.statuses import StatusError
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,19 +46,6 @@ def test_a_seed_and_a_clock_make_the_same_history_again(clock):
     first, second = live(), live()
     assert first == second
     assert first[0]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
-
-
-def test_dependents_stay_until_the_collector_runs(store, jobs):
-    collector = GarbageCollector(store)
-    owner = store.create(jobs, "default", mxjob("a"))
-    store.create(PODS, "default", pod("p", owner=owner))
-    collector.run()
-    store.delete(jobs, "default", "a")
-    assert store.get(PODS, "default", "p")
-    collector.run()
-    with pytest.raises(StatusError):
-        store.get(PODS, "default", "p")
-    assert collector.run() == 0
 
 
 def test_a_collector_that_starts_late_knows_what_was_there(store, jobs):
@@ -106,26 +92,6 @@ def test_what_was_read_does_not_change_afterwards(store):
     store.patch(CONFIG_MAPS, "default", "a", "application/merge-patch+json", {"data": {"x": "3"}})
     assert made["data"] == {"x": "1"}
     assert store.get(CONFIG_MAPS, "default", "a")["data"] == {"x": "3"}
-
-
-def test_a_past_moment_can_be_seen_again(store):
-    store.create(CONFIG_MAPS, "default", config_map("kept", x="1"))
-    store.create(CONFIG_MAPS, "default", config_map("gone"))
-    then = store.storage.revision
-    store.patch(CONFIG_MAPS, "default", "kept", "application/merge-patch+json", {"data": {"x": "2"}})
-    store.delete(CONFIG_MAPS, "default", "gone")
-    store.create(CONFIG_MAPS, "default", config_map("late"))
-    past = store.storage.snapshot(CONFIG_MAPS, then)
-    assert sorted((name, obj["data"].get("x")) for (_, name), obj in past.items()) == [("gone", None), ("kept", "1")]
-
-
-def test_every_served_version_shows_the_same_objects(clock):
-    store = Store([custom_resource_definition()], clock=clock)
-    new, old = (store.catalog.find("kubeflow.org", version, "mxjobs") for version in ("v1", "v1beta1"))
-    store.create(old, "default", mxjob("a") | {"apiVersion": "kubeflow.org/v1beta1"})
-    assert store.get(new, "default", "a")["apiVersion"] == "kubeflow.org/v1"
-    assert store.get(old, "default", "a")["apiVersion"] == "kubeflow.org/v1beta1"
-    assert store.catalog.groups()["kubeflow.org"] == ["v1", "v1beta1", "v1alpha1"]
 
 
 def test_the_groups_of_definitions_come_by_name_whatever_the_order_of_their_installation(clock):
