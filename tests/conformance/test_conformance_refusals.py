@@ -142,11 +142,6 @@ async def test_metadata_of_wrong_types_is_a_bad_request(api, namespace, metadata
         assert (await api.post(path.format(namespace), manifest)).code == 400
 
 
-async def test_a_finalizer_has_a_qualified_name(api, namespace):
-    (found,) = causes(await api.post(JOBS.format(namespace), mxjob("a", finalizers=["a b"])))
-    assert found.startswith('metadata.finalizers: Invalid value: "a b": name part must consist of')
-
-
 @pytest.mark.parametrize("name", ["UPPER", "a_b", "-a", "a" * 254, "a..b"])
 async def test_a_name_is_a_dns_name(api, namespace, name):
     for path, manifest in ((JOBS, mxjob(name)), (CONFIG_MAPS, config_map(name))):

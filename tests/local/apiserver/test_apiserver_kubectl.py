@@ -8,7 +8,6 @@ from apiserver_objects import (
     EVENTS,
     JOBS,
     PODS,
-    SECRETS,
     event,
     mxjob,
     pod,
@@ -164,18 +163,6 @@ async def test_logs_are_chosen_and_followed_to_their_end(api, kubectl, running):
     logs.end()
     async with asyncio.timeout(SECONDS):
         assert await process.wait() == 0
-
-
-@pytest.mark.exhaustive
-async def test_secrets_of_the_command_line(api, kubectl):
-    await kubectl.ok("create", "secret", "generic", "s3", "--from-literal=key=me")
-    registry = ("--docker-server=registry.example", "--docker-username=me", "--docker-password=secret")
-    await kubectl.ok("create", "secret", "docker-registry", "pull", *registry)
-    listed = (await kubectl.ok("get", "secrets", "--no-headers")).split()
-    assert listed[:3] == ["pull", "kubernetes.io/dockerconfigjson", "1"]
-    assert (await api.get(f"{SECRETS.format('default')}/s3")).ok()["data"] == {"key": "bWU="}
-    described = await kubectl.ok("describe", "secret", "s3")
-    assert "key:  2 bytes" in described
 
 
 @pytest.mark.exhaustive

@@ -74,14 +74,6 @@ async def test_server_side_apply_is_not_offered(api):
     assert answer.code == 415
 
 
-async def test_an_unknown_field_of_metadata_is_named_and_dropped(api):
-    for path, manifest in ((PATH, mxjob("a")), (CONFIG_MAPS.format("default"), config_map("a"))):
-        manifest["metadata"]["bogus"] = 1
-        answer = await api.post(path, manifest)
-        assert answer.headers["Warning"] == '299 - "unknown field \\"metadata.bogus\\""'
-        assert "bogus" not in answer.ok()["metadata"]
-
-
 async def test_a_service_that_needs_a_proxy_is_refused(api):
     spec = {"type": "NodePort", "ports": [{"port": 80}]}
     answer = await api.post(SERVICES.format("default"), {"metadata": {"name": "s"}, "spec": spec})
