@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import re
 import textwrap
 from pathlib import Path
@@ -10,11 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 from builders import make_mxjob
-from cluster_fixtures import MXJOB
 from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import ending, fake_node, fake_nodes
-from kubernetes_programs import kubectl
 from kueue import API, kueue
 from waiting import SECONDS
 
@@ -206,46 +203,6 @@ async def test_borrowed_quota_is_reclaimed_from_the_whole_job_which_comes_back_b
     (await world.event("Evicted"))["message"].index("Preempted")
     (await world.api.delete(world.path(f"{JOBS}/owner"))).ok()
     await world.state("borrower", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_kubectl_and_mxjob_show_what_stands_in_the_queue(world):
-    """As docs/kueue.md prints it."""
-    await world.submit(job("first", "a", 8))
-    await world.state("first", "Running")
-    await world.submit(job("second", "a", 2))
-    await says(world, "second", "insufficient unused quota")
-    first, second = (await printed(world, [kubectl(), "get", "workloads"])).splitlines()[1:]
-    assert re.fullmatch(rf"mxjob-first-\w{{5}} +a +{world.namespace}-a +True +\w+", first.strip())
-    assert re.fullmatch(r"mxjob-second-\w{5} +a +\w+", second.strip())
-    second = (await printed(world, [*MXJOB, "get", "-o", "wide"])).splitlines()[2]
-    assert second.split()[:5] == ["second", "Suspended", "0/1", "-", "0/2"]
-    assert second.endswith(
-        " MXTrain   Queue a: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in"
-        " flavor gpu, 2 more needed"
-    )
-
-
-def user_of(world):
-    """The environment of a user's commands; their terminal has room for long lines."""
-    return os.environ | {"KUBECONFIG": str(world.kubeconfig), "COLUMNS": "400"}
-
-
-async def printed(world, command):
-    """What a command of the user's prints."""
-    print(f"$ {' '.join(command)}")
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        "--namespace",
-        world.namespace,
-        env=user_of(world),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    print(out.decode())
-    assert process.returncode == 0, err.decode()
-    return out.decode()
 
 
 @pytest.mark.exhaustive

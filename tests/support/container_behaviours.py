@@ -205,10 +205,12 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         container={"image": "nobody/nothing:0", "imagePullPolicy": "Never"},
     ),
     "has-files-of-objects": Behaviour(
-        "cat /conf/rate; od -An -tx1 /conf/raw | tr -d ' '; cat /keys/me; ls /keys; stat -L -c %a /keys/me /conf/rate",
-        _ended(0, "0.1ff00fe\nmeme\n400\n644\n"),
+        "cat /conf/rate; od -An -tx1 /conf/raw | tr -d ' '; cat /keys/me; ls /keys;"
+        " stat -L -c %a /keys/me /conf/rate /all/id",
+        _ended(0, "0.1ff00fe\nmeme\n400\n644\n440\n"),
         **_mount(
             {"name": "conf", "configMap": {"name": "settings"}},
+            {"name": "all", "secret": {"secretName": "keys", "defaultMode": 0o440}},
             {"name": "keys", "secret": {"secretName": "keys", "items": [{"key": "id", "path": "me", "mode": 0o400}]}},
         ),
     ),

@@ -1,7 +1,6 @@
 """Which pods the node takes, and when."""
 
 import shutil
-from decimal import Decimal
 
 import pytest
 from apiserver_fixtures import running_server
@@ -17,20 +16,6 @@ from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 
 GPU = "nvidia.com/gpu"
-
-
-@pytest.mark.parametrize(
-    ("text", "amount"),
-    [("500m", "0.5"), ("2", "2"), (2, "2"), ("1Gi", str(2**30)), ("1.5k", "1500"), ("1e3", "1000"), ("100n", "1e-7")],
-)
-def test_quantities_mean_what_they_mean_in_kubernetes(text, amount):
-    assert quantity(text) == Decimal(amount)
-
-
-@pytest.mark.parametrize("text", ["", "1 Gi", "x", "1mi", "Gi"])
-def test_what_is_no_quantity_is_refused(text):
-    with pytest.raises(ValueError, match="not a resource quantity"):
-        quantity(text)
 
 
 def test_limits_imply_requests_and_init_containers_count_where_they_need_more():
@@ -77,12 +62,6 @@ async def test_pods_get_distinct_gpus_and_the_next_waits_until_one_is_free(tmp_p
         assert await node.until_log("c", "devices") == logs[1]
         pod = await node.get("c")
         assert {each["status"] for each in pod["status"]["conditions"]} == {"True"}
-
-
-async def test_a_pod_without_gpus_sees_none(tmp_path):
-    async with running_node(tmp_path, gpus=2) as node:
-        await node.run("plain", "echo [$CUDA_VISIBLE_DEVICES]")
-        assert await node.log("plain") == "[]\n"
 
 
 async def test_the_node_says_what_it_has(tmp_path):

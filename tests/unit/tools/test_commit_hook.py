@@ -104,16 +104,6 @@ def test_in_a_clone_a_bad_message_is_rejected_and_a_good_one_taken(clone):
     assert not clone.takes(BAD)
 
 
-def test_hooks_that_a_user_keeps_elsewhere_are_left_alone(clone, tmp_path):
-    elsewhere = tmp_path / "my-hooks"
-    elsewhere.mkdir()
-    clone.git("config", "--global", "core.hooksPath", str(elsewhere))
-    assert "core.hooksPath is set" in clone.install()
-    assert list(elsewhere.iterdir()) == []
-    assert not (clone.path / ".git" / "hooks" / "commit-msg").exists()
-    assert clone.takes(BAD)
-
-
 def test_pre_commit_checks_what_make_lint_checks():
     recipe = (ROOT / "Makefile").read_text().partition("\nlint:")[2].partition("\n.PHONY")[0]
     linted = {
