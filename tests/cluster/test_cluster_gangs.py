@@ -27,7 +27,6 @@ from gangs import (
     the_twelve,
     two_nodes,
 )
-from kubeflow_sdk import official_gang_test
 
 from mxnet_operator.integrations.gangs import gangs
 from mxnet_operator.kube.credentials import load_credentials
@@ -210,20 +209,6 @@ async def more_than_there_are_waits_and_is_put_right(world):
     await world.state("short", "Running")
     after = await world.pods(3)
     assert {pod["metadata"]["uid"] for pod in before.values()} == {pod["metadata"]["uid"] for pod in after.values()}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_the_official_test_of_gang_scheduling_passes_with_the_official_sdk(request, gang_scheduling):
-    """training-operator 1.8.1's, as it is: its job asks for the scheduler that its installation names, or for none."""
-    server = request.getfixturevalue(gang_scheduling)
-    scheduler = {"native": "none", "coscheduling": "scheduler-plugins"}[gang_scheduling]
-    async with at_work(server, gang_scheduling) as world:
-        asked = (server.kubeconfig(), world.namespace, scheduler)
-        following = asyncio.create_task(asyncio.to_thread(official_gang_test, *asked))
-        await world.state("mxjob-mnist-ci-test", "Running")
-        await world.move(await world.pods(3), "Succeeded", exit_code=0)
-        await following
 
 
 def reason(job):

@@ -274,17 +274,6 @@ async def a_job_of_a_kind(world, job_format):
 
 
 @pytest.mark.exhaustive
-async def test_the_files_of_the_base_work_one_by_one(ask):
-    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "admission.yaml", "deployment.yaml")]
-    for file in files:
-        await ask("create", "-f", file)
-    for each in rendered("standalone"):
-        metadata = each["metadata"]
-        where = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
-        await ask("get", each["kind"].lower(), metadata["name"], *where)
-
-
-@pytest.mark.exhaustive
 async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
     await installed("standalone")
     pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
@@ -403,21 +392,6 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
     }
     if overlay == "namespaced":
         assert {request.namespace for request in requests} == {one(objects, "ServiceAccount")["metadata"]["namespace"]}
-
-
-@pytest.mark.exhaustive
-async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
-    server, installed, world, ask, tmp_path
-):
-    objects = await installed("namespaced")
-    role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
-    index = next(i for i, rule in enumerate(role["rules"]) if "mxjobs/finalizers" in rule["resources"])
-    patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
-    await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
-    with started(server, objects, tmp_path):
-        await world.submit(submitted(make_mxjob("refused").worker(1)))
-        event = await world.event("FailedCreateService")
-    assert "cannot set blockOwnerDeletion" in event["message"]
 
 
 @pytest.mark.exhaustive

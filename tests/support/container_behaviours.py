@@ -87,8 +87,8 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         "echo kept >/tmp/end", _ended(0, message="kept"), container={"terminationMessagePath": "/tmp/end"}
     ),
     "leaves-its-last-lines": Behaviour(
-        "echo first; echo last; exit 5",
-        _ended(5, "first\nlast\n", "first\nlast"),
+        "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); done; exit 5",
+        _ended(5, "".join(f"{n}\n" for n in range(100)), "\n".join(map(str, range(20, 100)))),
         container={"terminationMessagePolicy": "FallbackToLogsOnError"},
     ),
     "leaves-no-lines-where-it-succeeds": Behaviour(

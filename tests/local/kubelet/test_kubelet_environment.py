@@ -387,13 +387,6 @@ async def test_an_image_that_can_never_be_built_fails_its_pod_with_the_reason(no
     assert "`import mxnet` fails in it\nIt isn't built again" in terminated(pod)["message"]
 
 
-async def test_a_pod_that_waits_for_its_image_can_be_deleted(node):
-    await node.create(make_pod("never", "true", container={"image": "mine:1"}))
-    await node.until("never", waiting_reason, "waited")
-    await node.delete("never")
-    await node.gone("never")
-
-
 async def test_a_container_works_in_its_own_copy_of_the_images_folder(tmp_path, node):
     folder = tmp_path / "image"
     folder.mkdir()
