@@ -7,15 +7,14 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, SERVICES, submitted
 from fake_nodes import ending, fake_node, fake_nodes, fated
 
-from mxnet_operator.api.conditions import terminal_message
-
 pytestmark = [
     pytest.mark.kubernetes,
     pytest.mark.parametrize("restarted", [False, True], ids=["one-controller", "restarted"]),
 ]
 
 DONE = {"Scheduler": 0, "Server": 0, "Worker": 0}
-NO_IMAGE = {"never": "started", "reason": "ImagePullBackOff", "message": 'Back-off pulling image "typo:1"'}
+
+
 SOON = timedelta(seconds=2)
 
 
@@ -55,23 +54,6 @@ async def test_a_finished_job_is_deleted_when_its_time_is_over_with_all_that_it_
     await perhaps_restart(world, restarted)
     for path in (JOBS, PODS, SERVICES):
         await world.emptied(path)
-
-
-@pytest.mark.sampled
-async def test_a_job_whose_image_is_never_pulled_fails_and_says_so(world, restarted):
-    await world.submit(submitted(fated(gang(cleanPodPolicy="All"), {("Worker", 1, 0): NO_IMAGE})))
-    pods = await world.eventually(
-        PODS, lambda pods: NO_IMAGE["reason"] in str(pods.get("digits-worker-1", {}).get("status"))
-    )
-    scheduled = next(each for each in pods["digits-worker-1"]["status"]["conditions"] if each["type"] == "PodScheduled")
-    seconds = await limit(world, "progressDeadlineSeconds", scheduled["lastTransitionTime"])
-    await perhaps_restart(world, restarted)
-    job = await world.state("digits", "Failed")
-    message = terminal_message(job)
-    print(message)
-    assert message.startswith(f"mxjob digits is failed because it made no progress for {seconds} s: worker-1 ")
-    assert f"{NO_IMAGE['reason']}: {NO_IMAGE['message']}" in message
-    await world.emptied(PODS)
 
 
 @pytest.mark.sampled

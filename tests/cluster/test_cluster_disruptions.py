@@ -94,14 +94,3 @@ async def test_a_pod_that_is_taken_away_restarts_the_gang_and_counts_nothing(wor
     assert set(history.of("digits").values()) == {1}
     assert len(history.of("digits")) == 6
     assert not history.beside_older
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("take_away", TAKEN)
-async def test_under_never_a_pod_that_is_taken_away_fails_the_job(world, take_away):
-    await world.submit(gang("Never"))
-    await world.state("digits", "Running")
-    await take_away(world)
-    job = await world.state("digits", "Failed")
-    message = job["status"]["conditions"][-1]["message"]
-    assert f"mxjob digits is failed because 1 Worker replica(s) failed. {TAKEN[take_away]}" in message

@@ -52,13 +52,6 @@ def impatient(running):
         yield
 
 
-@pytest.fixture
-def unforgiving(running):
-    """It gives up a gang that isn't ready in eight seconds for the first time."""
-    with running.configured(waitForPodsReady={"timeout": "8s", "requeuingStrategy": {"backoffLimitCount": 0}}):
-        yield
-
-
 @pytest.fixture(params=[["MXJob.v1.kubeflow.org"], []], ids=["told of MXJobs", "not told of MXJobs"])
 def manages_all(running, request):
     """It manages Jobs and pods that name no queue, too; whether it knows MXJobs as owners of pods."""
@@ -205,19 +198,6 @@ async def test_borrowed_quota_is_reclaimed_from_the_whole_job_which_comes_back_b
     await world.state("borrower", "Running")
 
 
-@pytest.mark.exhaustive
-async def test_an_eviction_is_carried_through_by_the_next_controller(world):
-    await world.submit(job("patient", "a", 8))
-    await world.state("patient", "Running")
-    await world.stop()
-    await world.submit(job("urgent", "a", 4, **{QUEUE_PRIORITY_LABEL: "urgent"}))
-    await world.start()
-    await world.state("urgent", "Running")
-    await world.state("patient", "Suspended")
-    found = await workloads(world)
-    assert not is_true(found["patient"], "QuotaReserved")
-
-
 async def test_a_waiting_job_that_is_deleted_leaves_nothing(world):
     await world.submit(job("runs", "a", 8))
     await world.state("runs", "Running")
@@ -245,18 +225,6 @@ async def test_a_job_that_its_user_suspends_gives_its_quota_back_and_queues_agai
 
 
 @pytest.mark.exhaustive
-async def test_an_unknown_queue_or_class_is_said_at_once_and_can_be_mended(world):
-    await world.submit(job("lost", "nope", 1, ends=True))
-    await says(world, "lost", "LocalQueue nope doesn't exist")
-    await world.event("Inadmissible", says="LocalQueue nope doesn't exist")
-    await change(world, "lost", {"metadata": {"labels": {QUEUE_PRIORITY_LABEL: "nobodys"}}})
-    await says(world, "lost", "WorkloadPriorityClass nobodys can be read")
-    labels = {QUEUE_LABEL: "a", QUEUE_PRIORITY_LABEL: None}
-    await change(world, "lost", {"metadata": {"labels": labels}})
-    await world.state("lost", "Succeeded")
-
-
-@pytest.mark.exhaustive
 async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     await world.submit(job("held", "a", 2))
     await world.state("held", "Running")
@@ -271,23 +239,6 @@ async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     (await world.api.delete(path)).ok()
     await world.eventually(JOBS, lambda jobs: jobs["held"]["status"].get("restarts") == 2)
     await world.state("held", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_a_restart_of_the_gang_keeps_its_quota(world):
-    await world.submit(job("restarts", "a", 2, "ExitCode"))
-    await world.state("restarts", "Running")
-    before = (await workloads(world))["restarts"]["metadata"]["uid"]
-    (await world.api.delete(world.path(f"{PODS}/restarts-worker-0"))).ok()
-    await world.eventually(
-        JOBS,
-        lambda jobs: (
-            (jobs["restarts"]["status"].get("restarts"), jobs["restarts"]["status"]["state"]) == (1, "Running")
-        ),
-    )
-    found = (await workloads(world))["restarts"]
-    assert (found["metadata"]["uid"], is_true(found, "QuotaReserved")) == (before, True)
-    assert placed(await of_job(world, "restarts")) == {"pool"}
 
 
 @pytest.mark.exhaustive
@@ -321,22 +272,6 @@ async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_wh
     assert (ended["status"]["restarts"] >= 1, ended["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
     assert "PodsReadyTimeout" in (await world.event("Evicted"))["message"]
     assert since((await workloads(world))["late"], "QuotaReserved") >= requeues_at
-
-
-@pytest.mark.exhaustive
-async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_queues_again_once_it_is_active(
-    unforgiving, world, api
-):
-    await world.submit(for_new_node(job("late", "a", 8, "ExitCode")))
-    await says(world, "late", "is not active: The workload is deactivated due to exceeding the maximum number of")
-    await world.state("late", "Suspended")
-    await world.submit(job("next", "a", 8))
-    found = await workloads(world, lambda found: "next" in found and is_true(found["next"], "Admitted"))
-    (await api.delete(world.path(f"{JOBS}/next"))).ok()
-    async with new_node(api):
-        path = world.path(f"{WORKLOADS}/{found['late']['metadata']['name']}")
-        (await api.merge(path, {"spec": {"active": True}})).ok()
-        await world.state("late", "Running")
 
 
 async def requeued(world, name):
