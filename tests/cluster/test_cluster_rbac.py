@@ -274,39 +274,6 @@ async def a_job_of_a_kind(world, job_format):
 
 
 @pytest.mark.exhaustive
-async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
-    await installed("standalone")
-    pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
-    assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
-    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
-    spec = {"containers": [{"name": "root", "image": "any", "securityContext": {"runAsUser": 0}}]}
-    refused = await there.api.post(there.path(PODS), {"metadata": {"name": "root"}, "spec": spec})
-    assert refused.code == 403
-    assert 'violates PodSecurity "restricted' in refused.body["message"]
-
-
-@pytest.mark.exhaustive
-async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
-    await installed("standalone")
-    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
-    pods = list(await there.pods(2))
-    await start_on_a_node(there, pods)
-    for name in pods:
-        ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-        (await there.api.merge(there.path(f"{PODS}/{name}/status"), ready)).ok()
-    budgets = "/apis/policy/v1/namespaces/mxnet-operator/poddisruptionbudgets"
-    await there.eventually(budgets, lambda found: found["mxnet-operator"].get("status", {}).get("disruptionsAllowed"))
-
-    async def evict(name):
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-        return await there.api.post(there.path(f"{PODS}/{name}/eviction"), eviction)
-
-    (await evict(pods[0])).ok()
-    second = await evict(pods[1])
-    assert (second.code, second.body["details"]["causes"][0]["reason"]) == (429, "DisruptionBudget")
-
-
-@pytest.mark.exhaustive
 async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
     await installed("standalone")
     for role in ("edit", "view"):
