@@ -71,7 +71,6 @@ simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failu
 .PHONY: bench
 bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer, then bench-controller.
 	@$(BIN)/python tests/perf/bench_triggerer.py
-	@$(BIN)/python tests/perf/bench_deferred.py
 	@$(MAKE) bench-controller
 
 .PHONY: bench-controller

@@ -1,10 +1,6 @@
 """The controller on a real Kubernetes: jobs get what they need, end, and leave nothing behind."""
 
 import asyncio
-import contextlib
-import os
-import signal
-from pathlib import Path
 
 import pytest
 from builders import make_mxjob
@@ -92,28 +88,6 @@ async def test_a_job_of_the_same_name_starts_as_soon_as_the_old_pods_are_gone(wo
     await world.run_to_success(pods)
     job = await world.state("digits", "Succeeded")
     assert not replica_failure({"digits": job}, "True")
-
-
-async def test_a_server_that_is_away_for_half_a_minute_is_found_again(world, kubernetes):
-    await world.submit(unscheduled_gang())
-    pods = await world.pods(5)
-    server = process_with(str(kubernetes.folder / "server.pem"))
-    os.kill(server, signal.SIGSTOP)
-    try:
-        await asyncio.sleep(30)  # the outage itself
-    finally:
-        os.kill(server, signal.SIGCONT)
-    await world.run_to_success(pods)
-    await world.state("digits", "Succeeded")
-
-
-def process_with(argument):
-    """The process that was started with this in its arguments."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if argument.encode() in (folder / "cmdline").read_bytes():
-                return int(folder.name)
-    raise AssertionError(f"no process has {argument}")
 
 
 def replica_failure(jobs, status):

@@ -7,15 +7,14 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, SERVICES, submitted
 from fake_nodes import ending, fake_node, fake_nodes, fated
 
-from mxnet_operator.api.conditions import terminal_message
-
 pytestmark = [
     pytest.mark.kubernetes,
     pytest.mark.parametrize("restarted", [False, True], ids=["one-controller", "restarted"]),
 ]
 
 DONE = {"Scheduler": 0, "Server": 0, "Worker": 0}
-NO_IMAGE = {"never": "started", "reason": "ImagePullBackOff", "message": 'Back-off pulling image "typo:1"'}
+
+
 SOON = timedelta(seconds=2)
 
 
@@ -39,10 +38,10 @@ async def suspend(world, *, suspended):
     (await world.api.merge(world.path(f"{JOBS}/digits"), {"spec": {"runPolicy": {"suspend": suspended}}})).ok()
 
 
-async def limit(world, field, since, job="digits"):
+async def limit(world, field, since):
     """Let the time that the field limits be over soon, counted from `since`; returns the limit in seconds."""
     seconds = int((datetime.now(UTC) + SOON - datetime.fromisoformat(since)).total_seconds())
-    (await world.api.merge(world.path(f"{JOBS}/{job}"), {"spec": {"runPolicy": {field: seconds}}})).ok()
+    (await world.api.merge(world.path(f"{JOBS}/digits"), {"spec": {"runPolicy": {field: seconds}}})).ok()
     return seconds
 
 
@@ -55,35 +54,6 @@ async def test_a_finished_job_is_deleted_when_its_time_is_over_with_all_that_it_
     await perhaps_restart(world, restarted)
     for path in (JOBS, PODS, SERVICES):
         await world.emptied(path)
-
-
-@pytest.mark.sampled("restarted")
-async def test_a_job_that_takes_too_long_fails_and_is_stopped(world, restarted):
-    await world.submit(submitted(gang(cleanPodPolicy="All")))
-    job = await world.state("digits", "Running")
-    seconds = await limit(world, "activeDeadlineSeconds", job["status"]["startTime"])
-    await perhaps_restart(world, restarted)
-    job = await world.state("digits", "Failed")
-    message = f"Job digits has failed because it was active longer than specified deadline ({seconds} s)"
-    assert terminal_message(job) == message
-    await world.emptied(PODS)
-
-
-@pytest.mark.sampled
-async def test_a_job_whose_image_is_never_pulled_fails_and_says_so(world, restarted):
-    await world.submit(submitted(fated(gang(cleanPodPolicy="All"), {("Worker", 1, 0): NO_IMAGE})))
-    pods = await world.eventually(
-        PODS, lambda pods: NO_IMAGE["reason"] in str(pods.get("digits-worker-1", {}).get("status"))
-    )
-    scheduled = next(each for each in pods["digits-worker-1"]["status"]["conditions"] if each["type"] == "PodScheduled")
-    seconds = await limit(world, "progressDeadlineSeconds", scheduled["lastTransitionTime"])
-    await perhaps_restart(world, restarted)
-    job = await world.state("digits", "Failed")
-    message = terminal_message(job)
-    print(message)
-    assert message.startswith(f"mxjob digits is failed because it made no progress for {seconds} s: worker-1 ")
-    assert f"{NO_IMAGE['reason']}: {NO_IMAGE['message']}" in message
-    await world.emptied(PODS)
 
 
 @pytest.mark.sampled
@@ -108,22 +78,3 @@ async def test_a_suspended_job_gives_up_its_pods_and_begins_anew_when_it_is_resu
         "Suspended": "False",
         "Succeeded": "True",
     }
-
-
-@pytest.mark.sampled
-async def test_the_deadline_of_a_suspended_job_stands_still(world, restarted):
-    await world.submit(submitted(gang(cleanPodPolicy="All")))
-    await world.submit(submitted(make_mxjob("clock").worker(1)))
-    started = (await world.state("digits", "Running"))["status"]["startTime"]
-    await suspend(world, suspended=True)
-    suspended = await world.state("digits", "Suspended")
-    await world.state("clock", "Running")
-    for job in ("digits", "clock"):
-        await limit(world, "activeDeadlineSeconds", started, job)
-    await perhaps_restart(world, restarted)
-    await world.state("clock", "Failed")  # so late the deadline of the other is over, too
-    assert (await world.state("digits", "Suspended"))["status"] == suspended["status"]
-    await suspend(world, suspended=False)
-    job = await world.state("digits", "Failed")
-    assert "longer than specified deadline" in terminal_message(job)
-    assert job["status"]["startTime"] > suspended["status"]["conditions"][-1]["lastTransitionTime"]

@@ -1,12 +1,10 @@
-"""What takes a pod away on a real Kubernetes, and what of it counts: eviction, preemption, deletion, a full node."""
+"""What takes a pod away on a real Kubernetes, and what of it counts: eviction, preemption, deletion."""
 
 from datetime import timedelta
 
 import pytest
 import tenacity
-from audit import requests_of
 from builders import make_mxjob
-from control_plane import USERS
 from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import fake_node, fake_nodes, fated
 from pod_history import pod_history
@@ -19,8 +17,6 @@ pytestmark = pytest.mark.kubernetes
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 RETRIES = tenacity.AsyncRetrying(stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.1), reraise=True)
 WORKER = "digits-worker-0"
-FIRST, ENDS_WELL = ("Worker", 0, 0), {("Scheduler", 0, 1): {"exitCode": 0}, ("Worker", 0, 1): {"exitCode": 0}}
-FULL_DISK = "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi."
 
 
 @pytest.fixture(autouse=True)
@@ -35,9 +31,9 @@ def policy():
     return Policy(first_backoff=timedelta(seconds=1))
 
 
-def gang(policy="OnFailure", fates=(), **run_policy):
+def gang(policy="OnFailure", **run_policy):
     builder = make_mxjob("digits").scheduler().server().worker(1, resources={"requests": {"cpu": "2"}})
-    builder = fated(builder, dict(fates), stops_for="2s")
+    builder = fated(builder, {}, stops_for="2s")
     return submitted(builder.restart(policy).run_policy(**run_policy))
 
 
@@ -98,76 +94,3 @@ async def test_a_pod_that_is_taken_away_restarts_the_gang_and_counts_nothing(wor
     assert set(history.of("digits").values()) == {1}
     assert len(history.of("digits")) == 6
     assert not history.beside_older
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("take_away", TAKEN)
-async def test_under_never_a_pod_that_is_taken_away_fails_the_job(world, take_away):
-    await world.submit(gang("Never"))
-    await world.state("digits", "Running")
-    await take_away(world)
-    job = await world.state("digits", "Failed")
-    message = job["status"]["conditions"][-1]["message"]
-    assert f"mxjob digits is failed because 1 Worker replica(s) failed. {TAKEN[take_away]}" in message
-
-
-FAILURES = {
-    "not admitted": {"never": "admitted", "reason": "OutOfcpu", "message": "Pod was rejected: no cpu"},
-    "evicted for its own limit": {"exitCode": 137, "reason": "Evicted", "message": FULL_DISK},
-}
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("fate", FAILURES.values(), ids=FAILURES)
-async def test_what_a_node_does_to_a_pod_for_its_own_sake_counts(world, fate):
-    await world.submit(gang("ExitCode", {FIRST: fate, **ENDS_WELL}))
-    job = await world.state("digits", "Succeeded")
-    assert restarts(job) == (1, 1)
-    message = (await world.event("MXJobRestarting"))["message"]
-    assert f"{fate['reason']}: {fate['message']}" in message
-
-
-async def test_a_full_node_that_ends_a_pod_counts(world):
-    await world.submit(gang(fates=ENDS_WELL))
-    await world.state("digits", "Running")
-    why = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": "low on memory"}
-    body = {"status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory", "conditions": [why]}}
-    (await world.api.merge(world.path(f"{PODS}/{WORKER}/status"), body)).ok()
-    job = await world.state("digits", "Succeeded")
-    assert restarts(job) == (1, 1)
-    assert "Evicted: low on memory" in (await world.event("MXJobRestarting"))["message"]
-
-
-OUT_OF_MEMORY = {"exitCode": 137, "ended": "OOMKilled"}
-
-
-async def test_a_worker_out_of_memory_is_not_tried_again(world):
-    await world.submit(gang("ExitCode", {FIRST: OUT_OF_MEMORY}))
-    job = await world.state("digits", "Failed")
-    message = job["status"]["conditions"][-1]["message"]
-    assert message.startswith(
-        "mxjob digits is failed because 1 Worker replica(s) failed. worker-0 exited with code 137"
-    )
-    assert "(OOMKilled)" in message
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("limit", [0, 1, 3])
-async def test_a_job_that_always_fails_has_as_many_attempts_as_its_limit_allows(world, kubernetes, limit):
-    fates = {("Worker", 0, attempt): {"exitCode": 137} for attempt in range(limit + 1)}
-    async with pod_history(world) as history:
-        await world.submit(gang("ExitCode", fates, backoffLimit=limit))
-        job = await world.state("digits", "Failed")
-    message = job["status"]["conditions"][-1]["message"]
-    assert f"has reached the specified backoff limit ({limit}). worker-0 exited with code 137" in message
-    assert restarts(job) == (limit, limit)
-    attempts = range(limit + 1)
-    expected = {(name, n) for name in ("digits-scheduler-0", "digits-server-0", WORKER) for n in attempts}
-    history.assert_once_each("digits", expected, {(WORKER, n) for n in attempts})
-    assert not history.beside_older
-    made = [
-        request
-        for request in requests_of(kubernetes, USERS["controller"][0])
-        if (request.right.verb, request.right.resource, request.namespace) == ("create", "pods", world.namespace)
-    ]
-    assert [request.code for request in made] == [201] * history.of("digits").total()

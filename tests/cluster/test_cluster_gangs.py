@@ -27,7 +27,6 @@ from gangs import (
     the_twelve,
     two_nodes,
 )
-from kubeflow_sdk import official_gang_test
 
 from mxnet_operator.integrations.gangs import gangs
 from mxnet_operator.kube.credentials import load_credentials
@@ -212,44 +211,11 @@ async def more_than_there_are_waits_and_is_put_right(world):
     assert {pod["metadata"]["uid"] for pod in before.values()} == {pod["metadata"]["uid"] for pod in after.values()}
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_the_official_test_of_gang_scheduling_passes_with_the_official_sdk(request, gang_scheduling):
-    """training-operator 1.8.1's, as it is: its job asks for the scheduler that its installation names, or for none."""
-    server = request.getfixturevalue(gang_scheduling)
-    scheduler = {"native": "none", "coscheduling": "scheduler-plugins"}[gang_scheduling]
-    async with at_work(server, gang_scheduling) as world:
-        asked = (server.kubeconfig(), world.namespace, scheduler)
-        following = asyncio.create_task(asyncio.to_thread(official_gang_test, *asked))
-        await world.state("mxjob-mnist-ci-test", "Running")
-        await world.move(await world.pods(3), "Succeeded", exit_code=0)
-        await following
-
-
 def reason(job):
     """Why a job has no nodes, if it says so."""
     conditions = job.get("status", {}).get("conditions", ())
     found = (each["reason"] for each in conditions if (each["type"], each["status"]) == ("PodsScheduled", "False"))
     return next(found, "")
-
-
-@pytest.mark.exhaustive
-async def test_a_gang_that_is_not_placed_in_time_fails_and_says_why(world):
-    await world.submit(submitted(gang("late", 17, schedulingPolicy={"scheduleTimeoutSeconds": 3})))
-    failed = await world.state("late", "Failed")
-    message = failed["status"]["conditions"][-1]["message"]
-    assert "could not be scheduled within 3 s (scheduleTimeoutSeconds): " in message
-    await world.eventually(NATIVE_GROUPS, lambda groups: not groups)
-
-
-async def test_a_group_goes_with_a_suspension_and_comes_again(world):
-    await world.submit(submitted(gang("paused", 2)))
-    await world.state("paused", "Running")
-    (await world.api.merge(world.path(f"{JOBS}/paused"), {"spec": {"runPolicy": {"suspend": True}}})).ok()
-    await world.state("paused", "Suspended")
-    await world.eventually(NATIVE_GROUPS, lambda groups: not groups)
-    (await world.api.merge(world.path(f"{JOBS}/paused"), {"spec": {"runPolicy": {"suspend": False}}})).ok()
-    await world.state("paused", "Running")
 
 
 async def test_a_gang_of_a_higher_priority_preempts_whole_gangs(world):

@@ -2,21 +2,16 @@
 
 import asyncio
 import contextlib
-import os
 import re
 import textwrap
-import time
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 import yaml
 from builders import make_mxjob
-from cluster_fixtures import MXJOB
 from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, submitted
-from fake_nodes import NODES, ending, fake_node, fake_nodes
-from kubernetes_programs import kubectl
+from fake_nodes import ending, fake_node, fake_nodes
 from kueue import API, kueue
 from waiting import SECONDS
 
@@ -57,20 +52,6 @@ def impatient(running):
         yield
 
 
-@pytest.fixture
-def unforgiving(running):
-    """It gives up a gang that isn't ready in eight seconds for the first time."""
-    with running.configured(waitForPodsReady={"timeout": "8s", "requeuingStrategy": {"backoffLimitCount": 0}}):
-        yield
-
-
-@pytest.fixture
-def one_at_a_time(running):
-    """It admits nothing while an admitted job isn't ready."""
-    with running.configured(waitForPodsReady={"timeout": "10m", "blockAdmission": True}):
-        yield
-
-
 @pytest.fixture(params=[["MXJob.v1.kubeflow.org"], []], ids=["told of MXJobs", "not told of MXJobs"])
 def manages_all(running, request):
     """It manages Jobs and pods that name no queue, too; whether it knows MXJobs as owners of pods."""
@@ -97,7 +78,7 @@ async def queues(api, namespace):
         await made_queue(api, namespace, queue)
 
 
-async def made_queue(api, namespace, queue, **further):
+async def made_queue(api, namespace, queue):
     """A LocalQueue of this name and its ClusterQueue of four GPUs, in a cohort of the namespace."""
     team = f"{namespace}-{queue}"
     resources = [{"name": GPU, "nominalQuota": 4}]
@@ -107,7 +88,6 @@ async def made_queue(api, namespace, queue, **further):
         "namespaceSelector": {},
         "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
         "resourceGroups": [{"coveredResources": [GPU], "flavors": flavors}],
-        **further,
     }
     await made(api, "ClusterQueue", team, spec)
     await made(api, "LocalQueue", queue, {"clusterQueue": team}, namespace)
@@ -149,12 +129,6 @@ async def workloads(world, holds=lambda _: True):
         return {each["metadata"]["ownerReferences"][0]["name"]: each for each in found.values()}
 
     return by_job(await world.eventually(WORKLOADS, lambda found: holds(by_job(found))))
-
-
-async def a_later_second(world, name):
-    """Wait until what is created is younger than a job's Workload: Kueue orders by times that are whole seconds."""
-    created = (await workloads(world))[name]["metadata"]["creationTimestamp"]
-    await asyncio.sleep(max(0.0, datetime.fromisoformat(created).timestamp() + 1 - time.time()))
 
 
 def is_true(workload, condition):
@@ -224,84 +198,6 @@ async def test_borrowed_quota_is_reclaimed_from_the_whole_job_which_comes_back_b
     await world.state("borrower", "Running")
 
 
-@pytest.mark.exhaustive
-async def test_a_more_urgent_job_evicts_one_of_its_own_queue(world):
-    await world.submit(job("patient", "a", 8))
-    await world.state("patient", "Running")
-    await world.submit(job("urgent", "a", 4, ends=True, **{QUEUE_PRIORITY_LABEL: "urgent"}))
-    await world.state("urgent", "Succeeded")
-    await world.state("patient", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_in_a_strict_queue_a_large_job_gets_its_turn_before_younger_small_ones(world, api, namespace):
-    """Two GPUs stay free for it; admitted to them, the small one would go on for ever, and the large one never run."""
-    await made_queue(api, namespace, "strict", queueingStrategy="StrictFIFO", cohortName=f"{namespace}-strict")
-    await world.submit(job("first", "strict", 2))
-    await world.state("first", "Running")
-    await world.submit(job("large", "strict", 4))
-    await says(world, "large", "insufficient unused quota")
-    await a_later_second(world, "large")
-    await world.submit(job("small", "strict", 1))
-    await world.eventually(JOBS, lambda jobs: jobs["small"].get("status", {}).get("state") == "Suspended")
-    (await world.api.delete(world.path(f"{JOBS}/first"))).ok()
-    await world.state("large", "Running")
-    assert not await of_job(world, "small")
-
-
-@pytest.mark.exhaustive
-async def test_kubectl_and_mxjob_show_what_stands_in_the_queue(world):
-    """As docs/kueue.md prints it."""
-    await world.submit(job("first", "a", 8))
-    await world.state("first", "Running")
-    await world.submit(job("second", "a", 2))
-    await says(world, "second", "insufficient unused quota")
-    first, second = (await printed(world, [kubectl(), "get", "workloads"])).splitlines()[1:]
-    assert re.fullmatch(rf"mxjob-first-\w{{5}} +a +{world.namespace}-a +True +\w+", first.strip())
-    assert re.fullmatch(r"mxjob-second-\w{5} +a +\w+", second.strip())
-    second = (await printed(world, [*MXJOB, "get", "-o", "wide"])).splitlines()[2]
-    assert second.split()[:5] == ["second", "Suspended", "0/1", "-", "0/2"]
-    assert second.endswith(
-        " MXTrain   Queue a: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in"
-        " flavor gpu, 2 more needed"
-    )
-
-
-def user_of(world):
-    """The environment of a user's commands; their terminal has room for long lines."""
-    return os.environ | {"KUBECONFIG": str(world.kubeconfig), "COLUMNS": "400"}
-
-
-async def printed(world, command):
-    """What a command of the user's prints."""
-    print(f"$ {' '.join(command)}")
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        "--namespace",
-        world.namespace,
-        env=user_of(world),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    print(out.decode())
-    assert process.returncode == 0, err.decode()
-    return out.decode()
-
-
-@pytest.mark.exhaustive
-async def test_an_eviction_is_carried_through_by_the_next_controller(world):
-    await world.submit(job("patient", "a", 8))
-    await world.state("patient", "Running")
-    await world.stop()
-    await world.submit(job("urgent", "a", 4, **{QUEUE_PRIORITY_LABEL: "urgent"}))
-    await world.start()
-    await world.state("urgent", "Running")
-    await world.state("patient", "Suspended")
-    found = await workloads(world)
-    assert not is_true(found["patient"], "QuotaReserved")
-
-
 async def test_a_waiting_job_that_is_deleted_leaves_nothing(world):
     await world.submit(job("runs", "a", 8))
     await world.state("runs", "Running")
@@ -329,18 +225,6 @@ async def test_a_job_that_its_user_suspends_gives_its_quota_back_and_queues_agai
 
 
 @pytest.mark.exhaustive
-async def test_an_unknown_queue_or_class_is_said_at_once_and_can_be_mended(world):
-    await world.submit(job("lost", "nope", 1, ends=True))
-    await says(world, "lost", "LocalQueue nope doesn't exist")
-    await world.event("Inadmissible", says="LocalQueue nope doesn't exist")
-    await change(world, "lost", {"metadata": {"labels": {QUEUE_PRIORITY_LABEL: "nobodys"}}})
-    await says(world, "lost", "WorkloadPriorityClass nobodys can be read")
-    labels = {QUEUE_LABEL: "a", QUEUE_PRIORITY_LABEL: None}
-    await change(world, "lost", {"metadata": {"labels": labels}})
-    await world.state("lost", "Succeeded")
-
-
-@pytest.mark.exhaustive
 async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     await world.submit(job("held", "a", 2))
     await world.state("held", "Running")
@@ -355,23 +239,6 @@ async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     (await world.api.delete(path)).ok()
     await world.eventually(JOBS, lambda jobs: jobs["held"]["status"].get("restarts") == 2)
     await world.state("held", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_a_restart_of_the_gang_keeps_its_quota(world):
-    await world.submit(job("restarts", "a", 2, "ExitCode"))
-    await world.state("restarts", "Running")
-    before = (await workloads(world))["restarts"]["metadata"]["uid"]
-    (await world.api.delete(world.path(f"{PODS}/restarts-worker-0"))).ok()
-    await world.eventually(
-        JOBS,
-        lambda jobs: (
-            (jobs["restarts"]["status"].get("restarts"), jobs["restarts"]["status"]["state"]) == (1, "Running")
-        ),
-    )
-    found = (await workloads(world))["restarts"]
-    assert (found["metadata"]["uid"], is_true(found, "QuotaReserved")) == (before, True)
-    assert placed(await of_job(world, "restarts")) == {"pool"}
 
 
 @pytest.mark.exhaustive
@@ -405,50 +272,6 @@ async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_wh
     assert (ended["status"]["restarts"] >= 1, ended["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
     assert "PodsReadyTimeout" in (await world.event("Evicted"))["message"]
     assert since((await workloads(world))["late"], "QuotaReserved") >= requeues_at
-
-
-@pytest.mark.exhaustive
-async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_comes_again(impatient, world, api):
-    lost = job("lost", "a", 2, "ExitCode")
-    lost["spec"]["runPolicy"] = {"backoffLimit": 0}
-    await world.submit(lost)
-    await world.state("lost", "Running")
-    await workloads(world, lambda found: is_true(found["lost"], "PodsReady"))
-    (await api.merge(f"{NODES}/pool", {"spec": {"unschedulable": True}})).ok()
-    (await api.delete(world.path(f"{PODS}/lost-worker-0"))).ok()
-    await requeued(world, "lost")
-    assert not await of_job(world, "lost")
-    (await api.merge(f"{NODES}/pool", {"spec": {"unschedulable": None}})).ok()
-    again = await world.state("lost", "Running")
-    assert (again["status"]["restarts"] >= 2, again["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
-
-
-@pytest.mark.exhaustive
-async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_queues_again_once_it_is_active(
-    unforgiving, world, api
-):
-    await world.submit(for_new_node(job("late", "a", 8, "ExitCode")))
-    await says(world, "late", "is not active: The workload is deactivated due to exceeding the maximum number of")
-    await world.state("late", "Suspended")
-    await world.submit(job("next", "a", 8))
-    found = await workloads(world, lambda found: "next" in found and is_true(found["next"], "Admitted"))
-    (await api.delete(world.path(f"{JOBS}/next"))).ok()
-    async with new_node(api):
-        path = world.path(f"{WORKLOADS}/{found['late']['metadata']['name']}")
-        (await api.merge(path, {"spec": {"active": True}})).ok()
-        await world.state("late", "Running")
-
-
-@pytest.mark.exhaustive
-async def test_a_job_that_is_not_ready_holds_up_the_next_until_all_of_its_pods_run(one_at_a_time, world, api):
-    """There is quota for both, and a node for the second alone."""
-    await world.submit(for_new_node(job("first", "a", 2)))
-    await says(world, "first", "Admitted by")
-    await world.submit(job("second", "a", 2))
-    await says(world, "second", "waiting for all admitted workloads to be in PodsReady condition")
-    async with new_node(api):
-        await world.state("first", "Running")
-        await world.state("second", "Running")
 
 
 async def requeued(world, name):

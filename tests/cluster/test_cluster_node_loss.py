@@ -1,27 +1,18 @@
 """A node goes away while a gang runs: what the job says, and what lets it go on."""
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted
-from fake_nodes import NODES, fake_node, fake_nodes
+from fake_nodes import NODES, fake_node
 from waiting import SECONDS
-
-from mxnet_operator.api.names import GPU
-from mxnet_operator.plan import Policy
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes]
 
 RACK = "test.mxjob/rack"
 LOST = "digits-worker-0"
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
-
-
-@pytest.fixture
-def policy():
-    return Policy(fewer_workers_after=timedelta(seconds=2))
 
 
 @pytest.fixture
@@ -122,32 +113,3 @@ async def test_a_pod_of_a_deleted_node_is_deleted_by_force_before_kubernetes_col
     await runs_again(world, uid)
     assert world.writes.count(("DELETE", world.path(f"{PODS}/{LOST}"))) == 1
     assert f"pod {LOST} on node lost" in (await world.event("ForceDeletedPod"))["message"]
-
-
-async def test_with_min_workers_a_job_goes_on_without_the_worker_that_has_no_node(world):
-    """Without a gang scheduler: three Workers on three nodes of a GPU each, one of which goes away."""
-    builder = make_mxjob("digits").worker(3, resources={"limits": {GPU: "1"}}).restart("ExitCode")
-    job = submitted(builder.run_policy(minWorkers=2))
-    async with fake_nodes(world.api, *(fake_node(f"node-{index}", **{GPU: "1"}) for index in range(3))):
-        await world.submit(job)
-        await world.state("digits", "Running")
-        pods = (await world.api.get(world.path(PODS))).ok()["items"]
-        lost = next(pod["spec"]["nodeName"] for pod in pods if pod["metadata"]["name"] == LOST)
-        (await world.api.delete(f"{NODES}/{lost}")).ok()
-        await world.api.delete(world.path(f"{PODS}/{LOST}"), {"gracePeriodSeconds": 0})  # as the pod collector does
-        told = await world.event("MXJobRestarting", says="is restarting with 2 of 3 Workers")
-        assert "had no node for 2 s (restart 2; 0 of 6 count)" in told["message"]
-        left = await world.eventually(PODS, lambda pods: runs_with(pods, "2", attempt="2"))
-        assert sorted(left) == ["digits-worker-0", "digits-worker-1"]
-        job = await world.state("digits", "Running")
-        assert (job["status"]["fewerReplicas"], job["status"]["ready"]) == ({"Worker": 2}, "2/2")
-        await world.move(left, "Succeeded", exit_code=0)
-        await world.state("digits", "Succeeded")
-
-
-def runs_with(pods, workers, *, attempt):
-    """Whether all pods are of this attempt, and are told of so many Workers."""
-    variables = [each for pod in pods.values() for each in pod["spec"]["containers"][0]["env"]]
-    told = {each["value"] for each in variables if each["name"] == "DMLC_NUM_WORKER"}
-    attempts = {pod["metadata"]["labels"]["mxjob.kubeflow.org/attempt"] for pod in pods.values()}
-    return (told, attempts, len(pods)) == ({workers}, {attempt}, int(workers))

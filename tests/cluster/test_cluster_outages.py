@@ -3,12 +3,9 @@
 import asyncio
 
 import pytest
-from audit import requests_of
 from builders import make_mxjob
-from control_plane import USERS
 from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, ControllerWorld, RecordingClient, submitted
-from controller_processes import controller_processes
 from fake_nodes import EXIT_CODE, fake_node, fake_nodes, fated
 from faulty_proxy import FaultyProxy
 from pod_history import pod_history
@@ -114,24 +111,3 @@ async def test_what_happened_while_a_watch_expired_is_not_missed(api, namespace,
     assert restarts(done) == (1, 1)
     assert history.of("digits") == dict.fromkeys(pods("digits", 0, 1), 1)
     assert history.beside_older == []
-
-
-async def test_two_controllers_that_both_believe_to_lead_count_and_make_everything_once(api, namespace, kubernetes):
-    world = ControllerWorld(api, None, kubernetes.kubeconfig("controller"), namespace)
-    fates = {("Worker", 1, 0): FAILS, ("Scheduler", 0, 1): FAILS, **ends_in(2)}
-    async with controller_processes() as processes, pod_history(world) as history:
-        for _ in range(2):
-            await processes.start(world.kubeconfig, namespace)
-        for name in SEVERAL:
-            await world.submit(job(name, fates))
-        jobs = await all_in(world, "Succeeded", "Failed")
-    assert {name: (job_state(each), *restarts(each)) for name, each in jobs.items()} == dict.fromkeys(
-        SEVERAL, ("Succeeded", 2, 2)
-    )
-    for name in SEVERAL:
-        failed = {(f"{name}-worker-1", 0), (f"{name}-scheduler-0", 1)}
-        history.assert_once_each(name, pods(name, 0, 1, 2), pods(name, 2) | failed)
-    assert history.beside_older == []
-    asked = [each for each in requests_of(kubernetes, USERS["controller"][0]) if each.namespace == namespace]
-    collided = {each.right.resource for each in asked if each.code == 409}
-    assert collided >= {"pods", "mxjobs/status"}, "the two never met"

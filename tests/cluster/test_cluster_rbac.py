@@ -274,50 +274,6 @@ async def a_job_of_a_kind(world, job_format):
 
 
 @pytest.mark.exhaustive
-async def test_the_files_of_the_base_work_one_by_one(ask):
-    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "admission.yaml", "deployment.yaml")]
-    for file in files:
-        await ask("create", "-f", file)
-    for each in rendered("standalone"):
-        metadata = each["metadata"]
-        where = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
-        await ask("get", each["kind"].lower(), metadata["name"], *where)
-
-
-@pytest.mark.exhaustive
-async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
-    await installed("standalone")
-    pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
-    assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
-    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
-    spec = {"containers": [{"name": "root", "image": "any", "securityContext": {"runAsUser": 0}}]}
-    refused = await there.api.post(there.path(PODS), {"metadata": {"name": "root"}, "spec": spec})
-    assert refused.code == 403
-    assert 'violates PodSecurity "restricted' in refused.body["message"]
-
-
-@pytest.mark.exhaustive
-async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
-    await installed("standalone")
-    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
-    pods = list(await there.pods(2))
-    await start_on_a_node(there, pods)
-    for name in pods:
-        ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-        (await there.api.merge(there.path(f"{PODS}/{name}/status"), ready)).ok()
-    budgets = "/apis/policy/v1/namespaces/mxnet-operator/poddisruptionbudgets"
-    await there.eventually(budgets, lambda found: found["mxnet-operator"].get("status", {}).get("disruptionsAllowed"))
-
-    async def evict(name):
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-        return await there.api.post(there.path(f"{PODS}/{name}/eviction"), eviction)
-
-    (await evict(pods[0])).ok()
-    second = await evict(pods[1])
-    assert (second.code, second.body["details"]["causes"][0]["reason"]) == (429, "DisruptionBudget")
-
-
-@pytest.mark.exhaustive
 async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
     await installed("standalone")
     for role in ("edit", "view"):
@@ -403,21 +359,6 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
     }
     if overlay == "namespaced":
         assert {request.namespace for request in requests} == {one(objects, "ServiceAccount")["metadata"]["namespace"]}
-
-
-@pytest.mark.exhaustive
-async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
-    server, installed, world, ask, tmp_path
-):
-    objects = await installed("namespaced")
-    role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
-    index = next(i for i, rule in enumerate(role["rules"]) if "mxjobs/finalizers" in rule["resources"])
-    patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
-    await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
-    with started(server, objects, tmp_path):
-        await world.submit(submitted(make_mxjob("refused").worker(1)))
-        event = await world.event("FailedCreateService")
-    assert "cannot set blockOwnerDeletion" in event["message"]
 
 
 @pytest.mark.exhaustive

@@ -201,6 +201,7 @@ async def test_000_a_pod_has_the_documents_labels_and_environment(seen):
             "DMLC_NUM_WORKER": "4",
         }
         assert env.items() >= expected.items()
+        assert pod["spec"]["restartPolicy"] == "Never"
 
 
 @pytest.mark.parametrize("job", [CIFAR, LINEAR, MNIST], ids=lambda job: job.file.name)

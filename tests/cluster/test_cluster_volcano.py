@@ -102,20 +102,6 @@ async def test_the_group_and_the_pods_of_a_job_are_stored_whole(api, namespace, 
         assert stored["spec"].get("priorityClassName", "") == gang.priority_class
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "words"),
-    [("minMembers", 5, "unknown field"), ("minMember", "5", "integer"), ("minResources", {"cpu": "much"}, "cpu")],
-)
-async def test_the_schema_refuses_what_is_not_volcanos(api, namespace, field, value, words):
-    """Without this the test above would pass by any schema."""
-    (backend,) = backends_of("volcano")
-    job = await stored_job(api, namespace, "GPUs")
-    (group,) = backend.objects(job, gang_of(job))
-    answer = await posted(api, namespace, GROUPS, {**group, "spec": {**group["spec"], field: value}})
-    assert answer.code in (400, 422)
-    assert words in answer.text
-
-
 async def test_a_job_waits_until_its_group_is_admitted_says_so_and_its_group_goes_with_it(kubernetes, api, namespace):
     async with RecordingClient(load_credentials(str(kubernetes.kubeconfig("controller")))) as client:
         world = ControllerWorld(api, client, kubernetes.kubeconfig("controller"), namespace)

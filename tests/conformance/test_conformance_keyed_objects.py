@@ -51,12 +51,6 @@ async def test_line_ends_in_base64_do_not_matter(api, namespace, text):
     assert base64.b64decode(stored["data"]["k"]) == base64.b64decode(text)
 
 
-@pytest.mark.parametrize("value", [3, True, {"a": "b"}])
-async def test_a_value_that_is_no_text_is_rejected(api, namespace, value):
-    words = await rejected(api, SECRETS.format(namespace), secret("a", data={"k": value}), 400)
-    assert words.startswith('Secret in version "v1" cannot be handled as a Secret: ')
-
-
 REGEX = "a valid config key must consist of alphanumeric characters, "
 
 

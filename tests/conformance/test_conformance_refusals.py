@@ -134,11 +134,6 @@ async def test_metadata_of_wrong_types_is_a_bad_request(api, namespace, metadata
         assert (await api.post(path.format(namespace), manifest)).code == 400
 
 
-async def test_a_finalizer_has_a_qualified_name(api, namespace):
-    (found,) = causes(await api.post(JOBS.format(namespace), mxjob("a", finalizers=["a b"])))
-    assert found.startswith('metadata.finalizers: Invalid value: "a b": name part must consist of')
-
-
 @pytest.mark.parametrize("name", ["UPPER", "a_b", "-a", "a" * 254, "a..b"])
 async def test_a_name_is_a_dns_name(api, namespace, name):
     for path, manifest in ((JOBS, mxjob(name)), (CONFIG_MAPS, config_map(name))):
@@ -161,11 +156,6 @@ async def test_a_generated_name_is_cut_to_fit_a_label(api, namespace):
 async def test_what_is_no_json_object_is_a_bad_request(api, namespace, raw):
     answer = await api.ask("POST", JOBS.format(namespace), raw=raw)
     assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
-
-
-async def test_a_form_is_not_read(api, namespace):
-    answer = await api.ask("POST", JOBS.format(namespace), raw=b"a=b", content_type="application/x-www-form-urlencoded")
-    assert (answer.code, answer.body["reason"]) == (415, "UnsupportedMediaType")
 
 
 @pytest.mark.parametrize(
@@ -219,13 +209,6 @@ async def test_a_patch_moves_no_object(api, namespace):
     assert (await api.merge(path, {"kind": "Pod"})).code in {400, 422}
 
 
-async def test_the_grace_of_a_pod_is_fixed(api, namespace):
-    (await api.post(PODS.format(namespace), pod("a"))).ok()
-    patch = {"spec": {"terminationGracePeriodSeconds": 5}}
-    (grace,) = causes(await api.merge(f"{PODS.format(namespace)}/a", patch))
-    assert grace.startswith("spec: Forbidden: pod updates may not change fields other than")
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -237,47 +220,10 @@ async def test_a_query_that_makes_no_sense_is_a_bad_request(api, namespace, quer
     assert (await api.get(JOBS.format(namespace), **query)).code == 400
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        (PODS, "field label not supported: spec.bogus"),
-        (JOBS, "field label not supported: spec.bogus"),
-        (
-            CONFIG_MAPS,
-            '"spec.bogus" is not a known field selector: only "metadata.name", "metadata.namespace"',
-        ),
-    ],
-)
-async def test_only_some_fields_can_be_selected_by(api, namespace, path, message):
-    answer = await api.get(path.format(namespace), fieldSelector="spec.bogus=1")
-    assert (answer.code, answer.body["message"]) == (400, message)
-
-
 async def test_a_new_object_has_no_resource_version(api, namespace):
     answer = await api.post(JOBS.format(namespace), mxjob("a", resourceVersion="1"))
     assert (answer.code, answer.body["message"]) == (500, "resourceVersion should not be set on objects to be created")
     assert "reason" not in answer.body
-
-
-async def test_a_config_map_has_plain_keys(api, namespace):
-    wrong = config_map("a") | {"data": {"a b": "x"}}
-    assert causes(await api.post(CONFIG_MAPS.format(namespace), wrong)) == [
-        'data[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric characters, '
-        "'-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
-        "regex used for validation is '[-._a-zA-Z0-9]+')"
-    ]
-
-
-async def test_an_object_on_its_way_out_takes_no_new_finalizer(api, namespace):
-    path = f"{JOBS.format(namespace)}/a"
-    (await api.post(JOBS.format(namespace), mxjob("a", finalizers=["example.org/x"]))).ok()
-    (await api.delete(path)).ok()
-    answer = await api.merge(path, {"metadata": {"finalizers": ["example.org/x", "example.org/y"]}})
-    assert causes(answer)[0] == (
-        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, "
-        'found new finalizers []string{"example.org/y"}'
-    )
-    (await api.merge(path, {"metadata": {"finalizers": None}})).ok()
 
 
 async def test_the_scheduling_gates_of_a_pod_are_taken_away(api, namespace):
@@ -308,13 +254,6 @@ async def test_what_is_in_namespaces_is_not_deleted_in_all_of_them_at_once(api, 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 async def test_jobs_of_all_namespaces_at_once_are_only_read(api, method):
     assert (await api.ask(method, "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code in {404, 405}
-
-
-async def test_the_containers_of_a_pod_stay(api, namespace):
-    (await api.post(PODS.format(namespace), pod("a"))).ok()
-    more = [{"op": "add", "path": "/spec/containers/-", "value": {"name": "b", "image": "b"}}]
-    answer = await api.ask("PATCH", f"{PODS.format(namespace)}/a", more, content_type="application/json-patch+json")
-    assert causes(answer)[0].partition(":")[0] in {"spec", "spec.containers"}
 
 
 async def test_the_first_namespaces_stay(api):

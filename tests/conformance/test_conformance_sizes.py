@@ -52,40 +52,47 @@ def test_the_twin_says_the_same_of_every_format(job_format):
 
 
 GANG = {"Scheduler": 1, "Server": 2, "Worker": 4}
+TUNING = {"TunerTracker": 1, "TunerServer": 1, "Tuner": 1}
 CHANGES = (
-    ({"Scheduler": 1, "Server": 2, "worker": 4}, True),
-    ({"Scheduler": None, "Server": 2, "Worker": 4}, True),
-    (GANG | {"Tuner": 0}, True),
-    (GANG | {"Worker": 3}, False),
-    (GANG | {"Tuner": 1}, False),
-    ({"Scheduler": 1, "Server": 2, "Tuner": 4}, False),
-    ({"Scheduler": 1, "Worker": 4}, False),
+    (GANG, {"Scheduler": 1, "Server": 2, "worker": 4}, True),
+    (GANG, {"Scheduler": None, "Server": 2, "Worker": 4}, True),
+    (GANG, GANG | {"Tuner": 0}, True),
+    (GANG, GANG | {"Worker": 3}, False),
+    (GANG, GANG | {"Tuner": 1}, False),
+    (GANG, {"Scheduler": 1, "Server": 2, "Tuner": 4}, False),
+    (GANG, {"Scheduler": 1, "Worker": 4}, False),
+    (TUNING, TUNING | {"TunerServer": 2}, False),
+    ({"Worker": None}, {"Worker": 1}, True),
+    ({"Worker": None}, {"Worker": 2}, False),
+    ({"Worker": 2}, {"Worker": None}, False),
+    ({"worker": 2}, {"Worker": 3}, False),
 )
-"""Counts that replace GANG, and whether a running job takes them; None is the default of 1."""
+"""Counts, those that replace them, and whether a running job takes the change; None is the default of 1."""
 
 
-@pytest.mark.parametrize("suspends", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("suspends", [(None, False), (True, False), (False, True)])
 async def test_both_servers_and_the_twin_judge_a_change_of_counts_alike(api, namespace, suspends):
     path = f"/apis/kubeflow.org/v1/namespaces/{namespace}/mxjobs"
 
-    def job(counts, suspend):
-        made = submitted(make_mxjob("digits").worker(1).run_policy(suspend=suspend))
+    def job(name, counts, suspend):
+        made = submitted(make_mxjob(name).worker(1).run_policy(**({} if suspend is None else {"suspend": suspend})))
         made["metadata"]["namespace"] = namespace
         worker = made["spec"]["mxReplicaSpecs"]["Worker"]
-        specs = {name: {"template": worker["template"]} for name in counts}
+        specs = {each: {"template": worker["template"]} for each in counts}
         made["spec"]["mxReplicaSpecs"] = specs
-        for name, count in counts.items():
-            specs[name] |= {} if count is None else {"replicas": count}
+        for each, count in counts.items():
+            specs[each] |= {} if count is None else {"replicas": count}
         return made
 
     before, after = suspends
-    stored = (await api.post(path, job(GANG, before))).ok()
-    for counts, is_allowed in CHANGES:
-        new = job(counts, after)
+    for number, (old, counts, is_allowed) in enumerate(CHANGES):
+        name = f"digits-{number}"
+        stored = (await api.post(path, job(name, old, before))).ok()
+        new = job(name, counts, after)
         new["metadata"] = stored["metadata"]
-        answer = await api.ask("PUT", f"{path}/digits?dryRun=All", new)
-        expected = is_allowed or before or after
-        assert (answer.code == 200, validate_update(stored, new) == []) == (expected, expected), counts
+        answer = await api.ask("PUT", f"{path}/{name}?dryRun=All", new)
+        expected = is_allowed or bool(before or after)
+        assert (answer.code == 200, validate_update(stored, new) == []) == (expected, expected), (old, counts)
 
 
 @pytest.mark.parametrize("suspended", [{"suspend": True}, {"runPolicy": {"suspend": True}}])

@@ -222,19 +222,6 @@ async def test_a_json_patch_whose_test_fails_is_invalid(api, namespace):
     assert (await api.ask("PATCH", f"{path}/a", labelled, content_type=kind)).ok()["metadata"]["labels"] == {"x": "1"}
 
 
-async def test_a_dict_is_no_json_patch(api, namespace):
-    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
-    answer = await api.ask(
-        "PATCH", f"{JOBS.format(namespace)}/a", {"metadata": {}}, content_type="application/json-patch+json"
-    )
-    assert answer.code == 400
-
-
-async def test_a_list_is_no_merge_patch(api, namespace):
-    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
-    assert (await api.merge(f"{JOBS.format(namespace)}/a", [{"op": "test"}])).code == 400
-
-
 async def test_custom_resources_know_no_strategic_merge(api, namespace):
     (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
     answer = await api.ask(

@@ -6,7 +6,7 @@ import signal
 import pytest
 import yaml
 from jobs import worker_job
-from waiting import SECONDS, eventually
+from waiting import SECONDS
 
 SLEEP = "import time; print('asleep', flush=True); time.sleep(1000)"
 
@@ -169,12 +169,3 @@ def test_a_job_that_is_not_there_is_said_so(cluster, command):
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: no MXJob nope in namespace default\nlist all jobs: mxjob get -A\n"
-
-
-def test_names_are_completed_for_several_arguments(cluster):
-    typed = {"_MXJOB_COMPLETE": "complete_bash", "COMP_WORDS": "mxjob delete jobs-bad jobs-g", "COMP_CWORD": "3"}
-
-    def completed():
-        return cluster.mxjob("delete", environment=typed).stdout.split()
-
-    assert eventually(completed) == ["jobs-good"]  # a shell is left waiting for three seconds, and then has none

@@ -95,18 +95,16 @@ def completed(cluster, line):
     return cluster.mxjob(*words[1:], environment=typed).stdout.split()
 
 
-def test_job_names_are_completed_by_the_shell(finished):
-    # a shell is left waiting for three seconds, and then has none
-    eventually(lambda: completed(finished, "mxjob logs logs-d") == ["logs-done"])
-
-
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
+        ("mxjob logs logs-d", {"logs-done"}),
+        ("mxjob delete nope logs-d", {"logs-done"}),
         ("mxjob logs logs-done --replica w", {"worker-0", "worker-1"}),
         ("mxjob logs logs-done --replica a", {"all"}),
         ("mxjob logs nope --replica w", set()),
     ],
 )
-def test_replicas_of_a_job_are_completed_by_the_shell(finished, line, offered):
+def test_jobs_and_their_replicas_are_completed_by_the_shell(finished, line, offered):
+    # a shell is left waiting for three seconds, and then has none
     eventually(lambda: set(completed(finished, line)) == offered)

@@ -1,6 +1,5 @@
 """`mxjob run` on the local cluster: what it exits with, what it says where, and what it leaves."""
 
-import asyncio
 import contextlib
 import fcntl
 import json
@@ -13,10 +12,9 @@ import termios
 from pathlib import Path
 
 import pytest
-from api_outage import Outage
 from cluster_fixtures import DIGITS_IMAGE
-from jobs import waits_for, worker_job
-from waiting import SECONDS, eventually
+from jobs import worker_job
+from waiting import SECONDS
 
 from mxnet_operator.api.conditions import job_state
 
@@ -110,22 +108,6 @@ def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, mani
     local_cluster.delete("mxjob", "run-kept")
 
 
-def test_a_second_interrupt_leaves_at_once(local_cluster, manifest_file):
-    manifest = worker_job("run-stuck", SLEEP)
-    manifest["metadata"]["finalizers"] = ["example.com/stay"]
-    with local_cluster.start_mxjob("run", "-f", manifest_file(manifest)) as run:
-        assert run.stdout.readline() == "asleep\n"
-        run.send_signal(signal.SIGINT)
-        assert any("waiting until it is gone" in line for line in iter(run.stderr.readline, ""))
-        # Half a second after the first, a signal is another one.
-        eventually(lambda: run.send_signal(signal.SIGINT) or run.poll() is not None)
-        assert run.returncode == 130
-
-    assert local_cluster.get("mxjob", "run-stuck")["metadata"]["deletionTimestamp"]
-    local_cluster.patch("mxjob", "run-stuck", {"metadata": {"finalizers": None}})
-    eventually(lambda: local_cluster.get("mxjob", "run-stuck") is None)
-
-
 def test_a_job_that_somebody_else_deletes_exits_with_1(local_cluster, manifest_file):
     with local_cluster.start_mxjob("run", "-f", manifest_file(worker_job("run-deleted", SLEEP))) as run:
         assert run.stdout.readline() == "asleep\n"
@@ -145,26 +127,6 @@ def test_a_name_that_is_taken_is_refused_with_what_to_do(local_cluster, manifest
     assert done.returncode == 3
     assert done.stderr.splitlines()[0] == "error: job run-twice already exists in namespace default"
     assert "mxjob logs -f run-twice" in done.stderr
-
-
-@pytest.mark.exhaustive
-def test_a_generated_name_runs_again_and_again(local_cluster, manifest_file):
-    manifest = worker_job("", "pass")
-    manifest["metadata"] = {"generateName": "run-again-"}
-
-    for _ in range(2):
-        assert local_cluster.mxjob("run", "-f", manifest_file(manifest)).returncode == 0
-
-    names = [job["metadata"]["name"] for job in local_cluster.find("mxjobs")]
-    assert len([name for name in names if name.startswith("run-again-")]) == 2
-
-
-def test_a_job_that_takes_too_long_exits_with_124(local_cluster, manifest_file):
-    done = local_cluster.mxjob("run", "-f", manifest_file(worker_job("run-late", SLEEP)), "--timeout", "1s")
-
-    assert done.returncode == 124
-    assert "not finished after 1s: deleting job run-late" in done.stderr
-    assert local_cluster.get("mxjob", "run-late") is None
 
 
 @pytest.mark.sampled
@@ -190,15 +152,6 @@ def test_what_cannot_run_is_refused_before_anything_is_created(local_cluster, ch
     assert done.returncode == 2
     assert said in done.stderr
     assert local_cluster.get("mxjob", "run-never") is None
-
-
-def test_several_documents_are_refused(local_cluster):
-    text = json.dumps(worker_job("run-never", "pass"))
-
-    done = local_cluster.mxjob("run", "-f", "-", stdin=f"{text}\n---\n{text}")
-
-    assert done.returncode == 2
-    assert "stdin: expected one MXJob, found 2 in 2 documents" in done.stderr
 
 
 @pytest.mark.exhaustive
@@ -249,27 +202,6 @@ def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_clus
     assert done.stderr.startswith("error: the API server can't be reached: https://127.0.0.1:1: ")
     assert "mxjob local status" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.exhaustive
-async def test_a_log_goes_on_after_the_server_was_away(local_cluster, manifest_file, tmp_path):
-    goes_on = tmp_path / "goes-on"
-    manifest = manifest_file(worker_job("run-outage", waits_for(goes_on)))
-    async with Outage(f"https://127.0.0.1:{local_cluster.state.port}").served() as front:
-        config = local_cluster.kubeconfig.read_text().replace(
-            f"https://127.0.0.1:{local_cluster.state.port}", front.url
-        )
-        (tmp_path / "kubeconfig").write_text(config)
-        options = ("run", "-f", manifest, "--kubeconfig", str(tmp_path / "kubeconfig"))
-        with local_cluster.start_mxjob(*options) as run:
-            assert await asyncio.to_thread(run.stdout.readline) == "begun\n"
-            await front.go()
-            goes_on.touch()
-            await asyncio.to_thread(local_cluster.wait_for, "run-outage", "Succeeded")
-            await front.come_back()
-            out, said = await asyncio.to_thread(run.communicate, timeout=SECONDS)
-
-    assert (run.returncode, out) == (0, "ended\n"), said
 
 
 def test_a_folder_is_mounted_and_a_claim_that_nobody_made_is_made(local_cluster, tmp_path):

@@ -147,17 +147,6 @@ def test_a_job_that_could_not_be_found_again_is_refused_before_it_is_made(local_
     assert said in done.stderr
 
 
-def test_a_job_that_is_deleted_while_it_is_followed_has_an_exit_code_of_its_own(local_cluster, manifest_file, tmp_path):
-    manifest = manifest_file(job_of("adopt-deleted", SLEEP))
-    out = tmp_path / "out"
-    with local_cluster.start_mxjob("run", "-f", manifest, "--adopt", RUN, "--output-dir", str(out)) as run:
-        assert run.stdout.readline() == "asleep\n"
-        local_cluster.delete("mxjob", "adopt-deleted")
-        assert run.wait(SECONDS) == 4
-
-    assert files(out)["message"] == "job adopt-deleted was deleted by somebody else before it finished"
-
-
 def test_a_server_that_is_away_for_longer_than_the_patience_is_worth_another_attempt(
     local_cluster, manifest_file, tmp_path
 ):
@@ -227,16 +216,6 @@ def test_a_job_that_fails_leaves_its_message_in_files(local_cluster, manifest_fi
     assert 0 < len(message.read_bytes()) <= 4096
 
 
-def test_what_is_not_valid_leaves_its_message_in_files(local_cluster, manifest_file, tmp_path):
-    manifest = worker_job("outputs-never", "pass")
-    del manifest["spec"]["jobMode"]
-
-    done = local_cluster.mxjob("run", "-f", manifest_file(manifest), "--output-dir", str(tmp_path / "out"))
-
-    assert done.returncode == 2
-    assert "spec.jobMode: Required value" in files(tmp_path / "out")["message"]
-
-
 def test_a_folder_that_cannot_be_written_is_refused_before_the_job_is_made(local_cluster, manifest_file, tmp_path):
     (tmp_path / "file").write_text("")
 
@@ -247,18 +226,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_job_is_made(local
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: --output-dir: {tmp_path / 'file'}: ")
     assert local_cluster.get("mxjob", "outputs-never") is None
-
-
-def test_a_message_that_cannot_be_written_is_said_and_changes_nothing(local_cluster, manifest_file, tmp_path):
-    manifest, out = manifest_file(worker_job("outputs-mute", "pass")), tmp_path / "out"
-
-    done = local_cluster.mxjob(
-        "run", "-f", manifest, "--output-dir", str(out), "--message-file", str(tmp_path / "no" / "file")
-    )
-
-    assert done.returncode == 0
-    assert "--message-file: " in done.stderr
-    assert files(out)["state"] == "Succeeded"
 
 
 def test_workflow_and_on_interrupt_are_not_given_together(local_cluster, manifest_file):

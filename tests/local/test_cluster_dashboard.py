@@ -74,21 +74,6 @@ def test_a_name_that_another_site_has_rebound_to_loopback_is_refused(local_clust
     assert refused(status(local_cluster)["dashboard"], Host=host)[0] == 403
 
 
-def test_nothing_is_written_but_by_the_buttons_of_a_page(local_cluster, job):
-    opener = browser()
-    opener.open(status(local_cluster)["dashboard"], timeout=SECONDS).close()
-    address = job["status"]["url"]
-    own, attempts = address.partition("/jobs")[0], []
-    for method in ("POST", "PUT", "PATCH", "DELETE"):
-        attempts += [(method, address, {"Origin": own}, 405), (method, address, {}, 403)]
-    attempts += [("POST", f"{address}/stop", {}, 403), ("GET", f"{address}/stop", {}, 405)]
-    for method, path, headers, code in attempts:
-        with pytest.raises(urllib.error.HTTPError) as refusal:
-            opener.open(urllib.request.Request(path, b"", headers, method=method), timeout=SECONDS)
-        with refusal.value as answer:
-            assert answer.code == code, (method, path, headers)
-
-
 def test_the_uid_opens_a_job_s_page_and_nothing_else(local_cluster, job):
     address = job["status"]["url"]
     with urllib.request.urlopen(address, timeout=SECONDS) as page:
@@ -121,20 +106,6 @@ def test_a_job_s_page_gets_its_curve_and_the_log_of_the_chosen_replica(local_clu
     with urllib.request.urlopen(f"{address}/logs/worker-0", timeout=SECONDS) as download:
         assert download.read().decode().startswith("Epoch[0] Validation-accuracy=0.5\n")
         assert download.headers["Content-Disposition"] == 'attachment; filename="paged-worker-0.log"'
-
-
-def test_a_job_s_page_names_its_slow_workers(local_cluster):
-    script = (
-        "case $HOSTNAME in *worker-1) speed=20;; *) speed=100;; esac; for batch in 1 2 3; "
-        'do echo "Epoch[0] Batch [$batch] Speed: $speed samples/sec"; done; echo begun; sleep 600'
-    )
-    builder = make_mxjob("lame").worker(2, image="mxjob/mxnet:1.9.1", command=["sh", "-c", script])
-    local_cluster.create(submitted(builder))
-    eventually(lambda: local_cluster.mxjob("logs", "lame", "--replica", "all").stdout.count("begun") == 2)
-    address = local_cluster.wait_for("lame", "Running")["status"]["url"]
-    with contextlib.closing(events(f"{address}/changes?log=worker-0", browser())) as changes:
-        first(changes, lambda event, data: event == "part" and "worker-1 on node local (20 %)" in data[1])
-    local_cluster.mxjob("delete", "lame")
 
 
 def test_the_list_and_the_command_line_say_how_far_a_training_is(local_cluster, job):

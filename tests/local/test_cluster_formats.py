@@ -1,8 +1,6 @@
 """Jobs of every format on a local cluster that serves the older kinds: `mxjob` and kubectl."""
 
 import json
-import re
-from itertools import pairwise
 
 import pytest
 from cluster_fixtures import new_home
@@ -83,23 +81,6 @@ def test_kubectl_tells_the_kinds_apart_as_on_a_cluster_with_the_overlay(cluster,
         f"mxjob.kubeflow.org/asleep-{job_format}" for job_format in ("v1", "flat-v1", "v1beta1", "v1alpha1")
     }
     assert names("mxnet") == {f"{type_of(job_format)}/asleep-{job_format}" for job_format in FORMATS}
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("job_format", ["v1", "mxnetjob", "fioravanzo", "mlkube"])
-def test_kubectl_shows_state_replicas_restarts_duration_and_age_of_every_kind(cluster, jobs, job_format):
-    shown = cluster.kubectl("get", f"{type_of(job_format)}/asleep-{job_format}", "-o", "wide").stdout.splitlines()
-    heading, row = shown
-    starts = [*(found.start() for found in re.finditer(r"\S+", heading)), None]
-    cells = {heading[a:b].strip(): row[a:b].strip() for a, b in pairwise(starts)}
-    assert cells["NAME"] == f"asleep-{job_format}"
-    assert (cells["STATE"], cells["READY"], cells["FORM"]) == (
-        "Running",
-        "4/4",
-        "" if job_format == "v1" else job_format,
-    )
-    assert cells["AGE"]
-    assert {"RESTARTS", "DURATION", "STARTED"} <= cells.keys()
 
 
 def test_mxjob_get_lists_every_kind_with_its_type_and_counts(cluster, jobs):

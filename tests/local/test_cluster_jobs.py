@@ -1,14 +1,9 @@
 """Jobs on the local cluster, with real MXNet and the real kubectl."""
 
 import json
-import re
 
-import pytest
-from cluster_fixtures import DIGITS_IMAGE
-from jobs import digits_job, worker_job
+from jobs import digits_job
 from waiting import SECONDS
-
-from mxnet_operator.kube.errors import ApiError
 
 EPOCHS = ("--epochs", "2")
 
@@ -52,43 +47,3 @@ def test_kubectl_applies_watches_follows_and_waits_for_a_real_training(local_clu
     assert services >= {"digits-mx", "digits-scheduler-0"}
     events = local_cluster.find("events", fields="involvedObject.name=digits")
     assert "MXJobSucceeded" in {event["reason"] for event in events}
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize(
-    "break_it",
-    [
-        lambda spec: spec.pop("jobMode"),
-        lambda spec: spec["mxReplicaSpecs"]["Worker"].update(replicas="two", restartPolicy="Sometimes"),
-        lambda spec: spec["mxReplicaSpecs"].update(Server=spec["mxReplicaSpecs"]["Worker"]),
-        lambda spec: spec.update(bogus=1),
-    ],
-    ids=["missing", "types", "server-alone", "unknown"],
-)
-def test_the_server_refuses_a_malformed_manifest_in_the_words_of_mxjob_validate(local_cluster, break_it):
-    manifest = worker_job("malformed", "pass")
-    break_it(manifest["spec"])
-    text = json.dumps(manifest)
-
-    here = local_cluster.mxjob("validate", "-f", "-", stdin=text)
-    with pytest.raises(ApiError) as there:
-        local_cluster.create(manifest, strict=True)
-
-    assert here.returncode == 2
-    mistakes = [line.removeprefix("stdin:1: ") for line in here.stdout.splitlines()]
-    assert mistakes
-    assert [mistake for mistake in mistakes if mistake not in str(there.value)] == []
-
-
-@pytest.mark.exhaustive
-def test_an_image_that_is_not_known_is_waited_for_with_how_to_add_it(local_cluster):
-    manifest = worker_job("unknown-image", "pass")
-    manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "mxjob/nope:1"
-
-    run = local_cluster.mxjob("run", "-f", "-", "--timeout", "15s", stdin=json.dumps(manifest))
-
-    assert run.returncode == 124
-    assert re.search("waiting: .*ErrImagePull", run.stderr), run.stderr
-    assert "`mxjob local image add mxjob/nope:1 FOLDER`" in run.stderr
-    assert DIGITS_IMAGE in run.stderr
-    assert local_cluster.get("mxjob", "unknown-image") is None

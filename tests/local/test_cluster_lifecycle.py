@@ -1,14 +1,10 @@
 """A cluster's life: up, a second up, status, down, and a sudden death."""
 
-import base64
 import json
 import os
 import shutil
 import signal
-import ssl
 import stat
-import urllib.error
-import urllib.request
 
 import pytest
 from jobs import gang_job, worker_job
@@ -212,20 +208,3 @@ def test_only_the_owner_can_read_the_cluster_files(local_cluster):
     assert mode(local_cluster.files.root) == 0o700
     for path in (local_cluster.kubeconfig, local_cluster.files.state, local_cluster.files.log):
         assert mode(path) == 0o600, path
-
-
-@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic Og=="}])
-def test_the_api_answers_nobody_without_its_token(local_cluster, headers):
-    config = json.loads(local_cluster.kubeconfig.read_text())
-    authority = config["clusters"][0]["cluster"]["certificate-authority-data"]
-    trusting = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
-    request = urllib.request.Request(f"{local_cluster.state.server}/api/v1/pods", headers=headers)
-
-    with pytest.raises(urllib.error.HTTPError, match="401") as refusal:
-        urllib.request.urlopen(request, context=trusting, timeout=SECONDS)
-    refusal.value.close()
-
-
-def test_the_api_shows_a_certificate_that_only_its_own_authority_vouches_for(local_cluster):
-    with pytest.raises(urllib.error.URLError, match="certificate verify failed"):
-        urllib.request.urlopen(local_cluster.state.server, timeout=SECONDS)

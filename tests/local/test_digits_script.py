@@ -124,27 +124,6 @@ def test_a_wrong_option_ends_the_script_before_mxnet_is_imported(mxnet_python, t
     assert says in done.stdout
 
 
-def test_a_server_with_a_wrong_option_ends_too_instead_of_waiting(mxnet_python, tmp_path):
-    done = run(mxnet_python, tmp_path, "--kv-store", "dist_sync", "--epochs", "0", DMLC_ROLE="server")
-    assert done.returncode == 2
-
-
-def test_help_names_every_option_with_its_default(mxnet_python, tmp_path):
-    done = run(mxnet_python, tmp_path, "--help")
-    assert done.returncode == 0
-    for option in (
-        "--kv-store",
-        "--epochs",
-        "--batch-size",
-        "--learning-rate",
-        "--seed",
-        "--checkpoint-dir",
-        "--result",
-    ):
-        assert option in done.stdout
-    assert "(default: 20)" in done.stdout
-
-
 WRITE_LONG_RESULT = """
 import json, pathlib, sys
 sys.path.insert(0, sys.argv[1])

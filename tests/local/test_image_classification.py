@@ -47,11 +47,3 @@ def test_a_distributed_training_is_told_by_epoch_with_its_speed_and_metrics_and_
     assert "The worker trained on" in report
     for replica in ("scheduler-0", "server-0", "worker-0", "worker-1"):
         assert f"{name}-{replica}" in report
-
-
-def test_options_that_cannot_work_are_refused_before_mxnet_is_imported(cluster):
-    job = example_job(EXAMPLE, "cifar-refused", "--batch-size", "4096")
-    done = cluster.mxjob("run", "-f", "-", stdin=json.dumps(job))
-
-    assert done.returncode == 1
-    assert "--batch-size 4096 is more than a worker's share of 1437 images" in done.stderr

@@ -1,12 +1,34 @@
-"""The last official Python SDK against this controller, with pods that run."""
+"""The last official Python SDK, kubeflow-training 1.8.1, against this controller, with pods that run.
+
+It runs in an environment of its own, as it needs a Kubernetes client older than ours.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 from cluster_fixtures import DIGITS_IMAGE
-from kubeflow_sdk import life_of_a_job
-from waiting import eventually
+from guarded_program import GuardedProgram
+from locked_python import locked_python
+from waiting import SECONDS, eventually
 
+from mxnet_operator.local.images.uv_process import clean_environment
+
+LIFE_OF_A_JOB = Path(__file__).parents[1] / "tools" / "kubeflow-training" / "life_of_a_job.py"
 NAMESPACE = "kubeflow-sdk"
 POD_NAMES = ["sdk-scheduler-0", "sdk-server-0", "sdk-worker-0", "sdk-worker-1"]
+
+
+def life_of_a_job(kubeconfig, *args):
+    """What the SDK saw of a job from its creation to its deletion; the arguments are life_of_a_job.py's."""
+    environment = clean_environment(os.environ) | {"KUBECONFIG": str(kubeconfig)}
+    script = [str(locked_python("kubeflow-training")), str(LIFE_OF_A_JOB), *args]
+    with GuardedProgram(script, env=environment, stdout=subprocess.PIPE) as process:
+        output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, output
+    return json.loads(output.splitlines()[-1])
 
 
 @pytest.mark.exhaustive

@@ -106,20 +106,6 @@ def test_a_document_s_job_trains_to_its_end_as_it_stands(runs, job):
 
 
 @pytest.mark.exhaustive
-def test_000_one_scheduler_two_servers_and_four_workers_share_the_documents_environment(runs):
-    run = runs[PROPOSED]
-    kinds = ["scheduler-0", "server-0", "server-1", *(f"worker-{index}" for index in range(4))]
-    assert replicas(run, PROPOSED) == kinds
-    for name, pod in run.pods.items():
-        role = name.split("-")[1]
-        assert variables(pod).items() >= {"DMLC_ROLE": role, "DMLC_PS_ROOT_PORT": "9092"}.items()
-        assert variables(pod).items() >= {"DMLC_NUM_SERVER": "2", "DMLC_NUM_WORKER": "4"}.items()
-        assert variables(pod)["DMLC_PS_ROOT_URI"] == "example-scheduler-0"
-        assert pod["spec"]["restartPolicy"] == "Never"
-        assert pod["metadata"]["labels"].items() >= {"job_type": role, "kubeflow.org": ""}.items()
-
-
-@pytest.mark.exhaustive
 def test_000_a_single_node_job_is_one_pod(runs):
     assert replicas(runs[SINGLE], SINGLE) == ["worker-0"]
 
@@ -201,14 +187,6 @@ def test_the_status_of_a_list_format_has_phase_state_and_the_replicas_of_each_ty
     assert {each[type_of] for each in status["replicaStatuses"]} == written
     (workers,) = [each for each in status["replicaStatuses"] if each[type_of] == "WORKER"]
     assert (workers["state"], set(workers["ReplicasStates"])) == ("Succeeded", {"Succeeded"})
-
-
-@pytest.mark.exhaustive
-def test_002_the_pods_of_a_job_are_found_by_its_runtime_id(cluster, runs):
-    runtime_id = runs[CIFAR].job["status"]["RuntimeId"]
-    label = f"mxjob.kubeflow.org/runtime-id={runtime_id}"
-    listed = cluster.find("pods", CIFAR.namespace, labels=label)
-    assert [each["metadata"]["name"] for each in listed] == sorted(runs[CIFAR].pods)
 
 
 @pytest.mark.exhaustive

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from jobs import gang_job, worker_job
-from waiting import MINUTES, eventually
+from waiting import eventually
 
 from mxnet_operator.api.conditions import terminal_message
 from mxnet_operator.local.images.store import BASE_IMAGE
@@ -91,24 +91,3 @@ def test_describe_and_get_say_in_one_sentence_where_all_workers_stand(local_clus
     for command in (["describe", "words"], ["get", "words", "-o", "wide"]):
         eventually(lambda command=command: shows(local_cluster.mxjob(*command).stdout, said, slow))
     local_cluster.mxjob("delete", "words")
-
-
-SLEEPY = """
-import logging, time
-import mxnet as mx
-logging.basicConfig(level=logging.INFO)
-kv = mx.kv.create("dist_async")
-x = mx.nd.random.uniform(-1, 1, shape=(3200, 4))
-net = mx.sym.LinearRegressionOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1), mx.sym.var("label"))
-mod = mx.mod.Module(net, label_names=["label"])
-mod.fit(mx.io.NDArrayIter(x, x[:, 0], 32, label_name="label"), num_epoch=1000, kvstore=kv, eval_metric="mse",
-        batch_end_callback=[mx.callback.Speedometer(32, 10), lambda _: time.sleep(0.2 if kv.rank == 1 else 0.02)])
-"""
-
-
-@pytest.mark.exhaustive
-def test_a_worker_that_sleeps_in_every_batch_is_named_as_slow(local_cluster):
-    local_cluster.create(gang_job("sleepy", BASE_IMAGE, ["python", "-c", SLEEPY]))
-    named = " on node local ("
-    eventually(lambda: named in local_cluster.mxjob("describe", "sleepy").stdout, every=1, within=MINUTES)
-    local_cluster.mxjob("delete", "sleepy")

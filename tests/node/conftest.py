@@ -54,20 +54,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def bare_node() -> Iterator[RealNode]:
-    """A running node."""
+def node() -> Iterator[RealNode]:
+    """A node with the controller, whose Deployment is ready."""
     with had_or_refused():
         if reason := why_not():
             raise MissingProgramError(reason)
         with running(archives(IMAGES)) as started:
+            _deploy(started)
             yield started
-
-
-@pytest.fixture(scope="package")
-def node(bare_node: RealNode) -> RealNode:
-    """The node with the controller, whose Deployment is ready."""
-    _deploy(bare_node)
-    return bare_node
 
 
 def _deploy(node: RealNode) -> None:

@@ -111,27 +111,6 @@ def test_an_image_that_can_not_be_pulled_ends_the_job_in_the_runtimes_words(worl
     assert "nobody/nothing" in message
 
 
-def test_a_missing_configmap_is_named_until_it_is_there(world):
-    variable = {"name": "RATE", "valueFrom": {"configMapKeyRef": {"name": "rates", "key": "rate"}}}
-    world.create(submitted(gang(command=["sh", "-c", "echo rate $RATE"], env=[variable])))
-    world.wait("mxjob/gang", "condition=PodsStarted=false")
-    (said,) = [each for each in world.get("mxjob", "gang")["status"]["conditions"] if each["type"] == "PodsStarted"]
-    assert said["reason"] == "CreateContainerConfigError"
-    assert 'configmap "rates" not found' in said["message"]
-    world.kubectl("create", "configmap", "rates", "--from-literal=rate=0.1")
-    world.ended("gang", "Succeeded")
-    assert world.kubectl("logs", "gang-worker-0").strip() == "rate 0.1"
-
-
-def test_a_container_that_ignores_sigterm_is_killed_after_its_grace_period(world):
-    ignoring = gang(command=["sh", "-c", "trap '' TERM; while :; do sleep 0.2; done"])
-    world.create(submitted(ignoring.template("Worker", terminationGracePeriodSeconds=2)))
-    world.wait("mxjob/gang", "condition=Running")
-    world.kubectl("patch", "mxjob", "gang", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
-    world.wait("pod", "delete", "--all")
-    world.state("gang", "Suspended")
-
-
 def test_init_containers_run_first_and_a_sidecar_holds_nothing_up(world, state):
     files = [{"name": "state", "mountPath": "/state"}]
     fetch = {"name": "fetch", "image": BUSYBOX, "command": ["sh", "-c", "echo fetched > /state/data"]}

@@ -4,11 +4,11 @@
 
 The API server is our own, in a process of its own; its jobs run, and each worker writes a log line every two seconds.
 The same triggerer is measured first without a task: what Airflow costs by itself. The longest block of its event loop
-is what Airflow's own watchdog tells, on the clock, which other programs lengthen; bench_deferred.py has it in processor
-time.
+is what Airflow's own watchdog tells, on the clock, which other programs lengthen.
 """
 
 import argparse
+import asyncio
 import json
 import multiprocessing
 import re
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,76 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
 from airflow_server import AirflowServer
-from bench_deferred import server_process
+from apiserver_fixtures import running_server
 from postgres import Database, postgres_server
-from process_cost import cpu
+from process_cost import count_requests, cpu
+
+from mxnet_operator.api import names
+from mxnet_operator.local.apiserver.logs import LogRequest
 
 HERE = Path(__file__).resolve().parent
 _WATCHDOG = 0.1
 """Seconds that Airflow's watchdog sleeps between two looks at the clock; what is beyond it was a block."""
+
+
+STARTED = time.time()
+
+
+class GrowingLogs:
+    """The log of a worker that writes an epoch's figure every two seconds."""
+
+    async def open(self, pod_uid: str, request: LogRequest) -> Any:
+        since = request.since_time
+        first = datetime.fromisoformat(since).timestamp() if since else STARTED
+        at = max(first, STARTED)
+        while at <= time.time():
+            stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+            epoch = int(at - STARTED) // 2
+            yield f"{stamp}.000000001Z INFO:root:Epoch[{epoch}] Validation-accuracy=0.91\n".encode()
+            at += 2
+
+
+async def serve(jobs: int, folder: Path, channel: Any) -> None:
+    """Be the API server, with so many running jobs.
+
+    Sends their uids, and when it hears `stop`, how often it was asked since it began, or heard `count`.
+    """
+    async with running_server(folder, log_source=GrowingLogs()) as running:
+        uids = [await running_job(running.api, f"job-{number}") for number in range(jobs)]
+        asked = count_requests(running.server)
+        channel.send((str(running.kubeconfig), uids))
+        while await asyncio.to_thread(channel.recv) == "count":
+            asked.clear()
+        channel.send(dict(asked))
+
+
+async def running_job(api: Any, name: str) -> str:
+    """Create a job whose only pod runs; returns its uid."""
+    path = "/apis/kubeflow.org/v1/namespaces/default/mxjobs"
+    container = {"name": names.CONTAINER, "image": "i"}
+    template = {"spec": {"containers": [container]}}
+    spec = {"jobMode": "MXTrain", "mxReplicaSpecs": {"Worker": {"replicas": 1, "template": template}}}
+    manifest = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": {"name": name}, "spec": spec}
+    job = (await api.post(path, manifest)).ok()
+    uid: str = job["metadata"]["uid"]
+    (await api.merge(f"{path}/{name}/status", {"status": {"state": "Running", "conditions": []}})).ok()
+    labels = {names.LABEL_JOB_NAME: name, names.LABEL_REPLICA_TYPE: "worker", names.LABEL_REPLICA_INDEX: "0"}
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "name": name, "uid": uid, "controller": True}
+    pod = {
+        "metadata": {"name": f"{name}-worker-0", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"nodeName": "n", "containers": [container]},
+    }
+    (await api.post("/api/v1/namespaces/default/pods", pod)).ok()
+    state = {"running": {"startedAt": "2026-11-21T12:00:00Z"}}
+    status = {"name": names.CONTAINER, "image": "i", "imageID": "", "ready": True, "restartCount": 0, "state": state}
+    body = {"status": {"phase": "Running", "containerStatuses": [status]}}
+    (await api.merge(f"/api/v1/namespaces/default/pods/{name}-worker-0/status", body)).ok()
+    return uid
+
+
+def server_process(jobs: int, folder: str, channel: Any) -> None:
+    """The process of the API server."""
+    asyncio.run(serve(jobs, Path(folder), channel))
 
 
 def group(leader: int) -> list[Path]:

@@ -87,8 +87,8 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         "echo kept >/tmp/end", _ended(0, message="kept"), container={"terminationMessagePath": "/tmp/end"}
     ),
     "leaves-its-last-lines": Behaviour(
-        "echo first; echo last; exit 5",
-        _ended(5, "first\nlast\n", "first\nlast"),
+        "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); done; exit 5",
+        _ended(5, "".join(f"{n}\n" for n in range(100)), "\n".join(map(str, range(20, 100)))),
         container={"terminationMessagePolicy": "FallbackToLogsOnError"},
     ),
     "leaves-no-lines-where-it-succeeds": Behaviour(
@@ -200,10 +200,12 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         **_variables(A={"secretKeyRef": {"name": "keys", "key": "none"}}),
     ),
     "has-files-of-objects": Behaviour(
-        "cat /conf/rate; od -An -tx1 /conf/raw | tr -d ' '; cat /keys/me; ls /keys; stat -L -c %a /keys/me /conf/rate",
-        _ended(0, "0.1ff00fe\nmeme\n400\n644\n"),
+        "cat /conf/rate; od -An -tx1 /conf/raw | tr -d ' '; cat /keys/me; ls /keys;"
+        " stat -L -c %a /keys/me /conf/rate /all/id",
+        _ended(0, "0.1ff00fe\nmeme\n400\n644\n440\n"),
         **_mount(
             {"name": "conf", "configMap": {"name": "settings"}},
+            {"name": "all", "secret": {"secretName": "keys", "defaultMode": 0o440}},
             {"name": "keys", "secret": {"secretName": "keys", "items": [{"key": "id", "path": "me", "mode": 0o400}]}},
         ),
     ),

@@ -1,5 +1,6 @@
 """The manifests of the five documents: those of examples/seeds, and what their API servers gave back."""
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,9 +15,39 @@ SEED_003_LINEAR = (SEEDS / "003-fioravanzo" / "mxjob-linear-dist.yml").read_text
 SEED_003_GPU = (SEEDS / "003-fioravanzo" / "mxjob-cifar-gpu.yml").read_text()
 SEED_004_DIST = (SEEDS / "004-jzp1025" / "mx_job_dist.yaml").read_text()
 
-SEED_001_STORED = """\
-apiVersion: kubeflow.org/v1beta1
-kind: MXJob
+
+def manifest(text: str) -> dict[str, Any]:
+    """The object in one of these texts; times stay text, as in JSON."""
+    loaded: dict[str, Any] = yaml.load(text, Loader=_JsonLoader)
+    return loaded
+
+
+class _JsonLoader(yaml.SafeLoader):
+    pass
+
+
+_JsonLoader.yaml_implicit_resolvers = {
+    letter: [each for each in resolvers if each[0] != "tag:yaml.org,2002:timestamp"]
+    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _stored(file: Path, more: str, **spec: Any) -> str:
+    """What an API server gave back of a manifest: with its metadata and status, and what it had filled in."""
+    stored = manifest(file.read_text()) | manifest(more)
+    stored["spec"] |= spec
+    replicas = stored["spec"].get("mxReplicaSpecs") or stored["spec"]["replicaSpecs"]
+    for replica in replicas if isinstance(replicas, list) else replicas.values():
+        replica["template"]["metadata"] = {"creationTimestamp": None}
+        replica["template"]["spec"]["containers"][0].setdefault("resources", {})
+        if "mxReplicaType" in replica:
+            replica.setdefault("PsRootPort", 9091)
+    return yaml.safe_dump(stored, sort_keys=False)
+
+
+SEED_001_STORED = _stored(
+    SEEDS / "001-kubeflow-mxnet-operator" / "mx_job_dist_gpu.yaml",
+    """\
 metadata:
   creationTimestamp: 2019-03-19T09:24:27Z
   generation: 1
@@ -25,66 +56,6 @@ metadata:
   resourceVersion: "3681685"
   selfLink: /apis/kubeflow.org/v1beta1/namespaces/default/mxjobs/mxnet-job
   uid: cb11013b-4a28-11e9-b7f4-704d7bb59f71
-spec:
-  cleanPodPolicy: All
-  jobMode: MXTrain
-  mxReplicaSpecs:
-    Scheduler:
-      replicas: 1
-      restartPolicy: Never
-      template:
-        metadata:
-          creationTimestamp: null
-        spec:
-          containers:
-          - image: mxjob/mxnet:gpu
-            name: mxnet
-            ports:
-            - containerPort: 9091
-              name: mxjob-port
-            resources: {}
-    Server:
-      replicas: 1
-      restartPolicy: Never
-      template:
-        metadata:
-          creationTimestamp: null
-        spec:
-          containers:
-          - image: mxjob/mxnet:gpu
-            name: mxnet
-            ports:
-            - containerPort: 9091
-              name: mxjob-port
-            resources: {}
-    Worker:
-      replicas: 1
-      restartPolicy: Never
-      template:
-        metadata:
-          creationTimestamp: null
-        spec:
-          containers:
-          - args:
-            - /incubator-mxnet/example/image-classification/train_mnist.py
-            - --num-epochs
-            - "10"
-            - --num-layers
-            - "2"
-            - --kv-store
-            - dist_device_sync
-            - --gpus
-            - "0"
-            command:
-            - python
-            image: mxjob/mxnet:gpu
-            name: mxnet
-            ports:
-            - containerPort: 9091
-              name: mxjob-port
-            resources:
-              limits:
-                nvidia.com/gpu: "1"
 status:
   completionTime: 2019-03-19T09:25:11Z
   conditions:
@@ -111,11 +82,11 @@ status:
     Server: {}
     Worker: {}
   startTime: 2019-03-19T09:24:29Z
-"""
-
-SEED_004_STORED = """\
-apiVersion: kubeflow.org/v1alpha1
-kind: MXJob
+""",
+)
+SEED_004_STORED = _stored(
+    SEEDS / "004-jzp1025" / "mx_job_dist.yaml",
+    """\
 metadata:
   clusterName: ""
   creationTimestamp: 2018-08-10T07:13:39Z
@@ -125,69 +96,6 @@ metadata:
   resourceVersion: "491499"
   selfLink: /apis/kubeflow.org/v1alpha1/namespaces/default/mxjobs/example-dist-job
   uid: e800b1ed-9c6c-11e8-962f-704d7b2c0a63
-spec:
-  RuntimeId: aycw
-  jobMode: dist
-  mxImage: jzp1025/mxnet:test
-  replicaSpecs:
-  - PsRootPort: 9000
-    mxReplicaType: SCHEDULER
-    replicas: 1
-    template:
-      metadata:
-        creationTimestamp: null
-      spec:
-        containers:
-        - args:
-          - train_mnist.py
-          command:
-          - python
-          image: jzp1025/mxnet:test
-          name: mxnet
-          resources: {}
-          workingDir: /incubator-mxnet/example/image-classification
-        restartPolicy: OnFailure
-  - PsRootPort: 9091
-    mxReplicaType: SERVER
-    replicas: 1
-    template:
-      metadata:
-        creationTimestamp: null
-      spec:
-        containers:
-        - args:
-          - train_mnist.py
-          command:
-          - python
-          image: jzp1025/mxnet:test
-          name: mxnet
-          resources: {}
-          workingDir: /incubator-mxnet/example/image-classification
-        restartPolicy: OnFailure
-  - PsRootPort: 9091
-    mxReplicaType: WORKER
-    replicas: 1
-    template:
-      metadata:
-        creationTimestamp: null
-      spec:
-        containers:
-        - args:
-          - train_mnist.py
-          - --num-epochs=10
-          - --num-layers=2
-          - --kv-store=dist_device_sync
-          command:
-          - python
-          image: jzp1025/mxnet:test
-          name: mxnet
-          resources: {}
-          workingDir: /incubator-mxnet/example/image-classification
-        restartPolicy: OnFailure
-  terminationPolicy:
-    chief:
-      replicaIndex: 0
-      replicaName: SCHEDULER
 status:
   phase: Running
   reason: ""
@@ -205,8 +113,11 @@ status:
     mx_replica_type: WORKER
     state: Running
   state: Running
-"""
-
+""",
+    RuntimeId="aycw",
+    mxImage="jzp1025/mxnet:test",
+    terminationPolicy={"chief": {"replicaIndex": 0, "replicaName": "SCHEDULER"}},
+)
 MXNET_OPERATOR_V1 = """\
 apiVersion: kubeflow.org/v1
 kind: MXJob
@@ -257,20 +168,4 @@ ALL = {
     "jzp1025": SEED_004_DIST,
     "jzp1025, stored": SEED_004_STORED,
     "mxnet-operator's v1": MXNET_OPERATOR_V1,
-}
-
-
-def manifest(text: str) -> dict[str, Any]:
-    """The object in one of these texts; times stay text, as in JSON."""
-    loaded: dict[str, Any] = yaml.load(text, Loader=_JsonLoader)
-    return loaded
-
-
-class _JsonLoader(yaml.SafeLoader):
-    pass
-
-
-_JsonLoader.yaml_implicit_resolvers = {
-    letter: [each for each in resolvers if each[0] != "tag:yaml.org,2002:timestamp"]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }

@@ -51,7 +51,6 @@ _WHERE_NOTHING_RAN = {
     "tests/node/test_three_nodes.py": 400.0,
     AIRFLOW_COMMANDS: 300.0,
     "tests/cluster/test_cluster_rbac.py": 120.0,
-    "tests/cluster/test_cluster_crashes.py": 60.0,
     "tests/local/test_failure_matrix.py": 80.0,
     "tests/cluster/test_cluster_gangs.py": 150.0,
     "tests/cluster/test_cluster_node_loss.py": 140.0,

@@ -1,23 +1,17 @@
 """The real kubectl against the local API server."""
 
 import asyncio
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from apiserver_objects import (
-    CLAIMS,
     CONFIG_MAPS,
     EVENTS,
     JOBS,
     PODS,
-    SECRETS,
-    SERVICES,
-    config_map,
     event,
     mxjob,
     pod,
-    volume_claim,
 )
 from log_sources import ScriptedLogs
 from waiting import SECONDS
@@ -49,50 +43,6 @@ async def test_get_prints_the_columns_of_the_definition(api, kubectl):
     assert header.split() == wide
 
 
-@pytest.mark.exhaustive
-async def test_get_finds_by_label_field_and_name(api, kubectl):
-    for name, labels in (("a", {"app": "x"}), ("b", {"app": "y"})):
-        (await api.post(PODS.format("default"), pod(name, labels=labels))).ok()
-    assert await kubectl.ok("get", "pods", "-l", "app in (x)", "-o", "name") == "pod/a\n"
-    assert await kubectl.ok("get", "po", "--field-selector", "metadata.name=b", "-o", "name") == "pod/b\n"
-    assert (await kubectl.ok("get", "pods", "-A", "--sort-by=.metadata.name", "--no-headers")).split()[1] == "a"
-    assert json.loads(await kubectl.ok("get", "pods", "-o", "json"))["kind"] == "List"
-    assert 'pods "c" not found' in await kubectl.refused("get", "pod", "c")
-
-
-@pytest.mark.exhaustive
-async def test_get_pods_says_what_containers_do(api, kubectl):
-    path = PODS.format("default")
-    (await api.post(path, pod("a", node="n1"))).ok()
-    terminated = {"terminated": {"exitCode": 3, "reason": "Error"}}
-    status = {
-        "phase": "Failed",
-        "podIP": "127.77.0.9",
-        "containerStatuses": [
-            {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 2, "state": terminated}
-        ],
-    }
-    (await api.merge(f"{path}/a/status", {"status": status})).ok()
-    header, row = (await kubectl.ok("get", "pods", "-o", "wide")).splitlines()
-    assert header.split()[:7] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE"]
-    assert row.split()[:4] == ["a", "0/1", "Error", "2"]
-    assert row.split()[5:7] == ["127.77.0.9", "n1"]
-
-
-@pytest.mark.exhaustive
-async def test_get_services_nodes_namespaces_and_definitions(api, kubectl):
-    service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 9091}]}}
-    (await api.post(SERVICES.format("default"), service)).ok()
-    node = {"metadata": {"name": "local"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    (await api.post("/api/v1/nodes", node)).ok()
-    listed = (await kubectl.ok("get", "services", "--no-headers")).split()
-    assert listed[:4] == ["s", "ClusterIP", "None", "9091/TCP"]
-    assert (await kubectl.ok("get", "nodes", "--no-headers")).split()[:2] == ["local", "Ready"]
-    assert "kube-system" in await kubectl.ok("get", "ns")
-    assert "mxjobs.kubeflow.org" in await kubectl.ok("get", "crd")
-    await kubectl.ok("wait", "--for=condition=Established", "crd/mxjobs.kubeflow.org", f"--timeout={SECONDS}s")
-
-
 async def test_a_node_is_cordoned_drained_and_given_back(api, kubectl):
     """Evictions aren't served, so kubectl deletes the pods: with DeleteOptions in protobuf."""
     (await api.post("/api/v1/nodes", {"metadata": {"name": "n1"}})).ok()
@@ -117,30 +67,6 @@ async def test_a_watch_follows_the_state(api, kubectl):
         await stop(process)
 
 
-async def watched(running):
-    """Wait until a client watches MXJobs."""
-    jobs = running.server.store.catalog.find("kubeflow.org", "v1", "mxjobs")
-    journal = running.server.store.storage.journal(jobs)
-    async with asyncio.timeout(SECONDS):
-        while not journal._listeners:  # noqa: ASYNC110  # nothing says when kubectl gets that far
-            await asyncio.sleep(0.01)
-
-
-@pytest.mark.exhaustive
-async def test_a_watch_by_name_misses_nothing(api, kubectl, running):
-    (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
-    (await api.post(JOBS.format("default"), mxjob("j2"))).ok()
-    process = await kubectl.start("get", "mxjob", "j1", "-w", "-o", "jsonpath={.status.state}{'\\n'}")
-    try:
-        assert await line_of(process) == "\n"
-        await watched(running)  # kubectl swallows the first event, taking it for what it has just printed
-        await set_state(api, "j2", "Failed")
-        await set_state(api, "j1", "Running")
-        assert await line_of(process) == "Running\n"
-    finally:
-        await stop(process)
-
-
 async def test_create_and_apply(kubectl):
     job = mxjob("j1")
     assert await kubectl.ok("create", "-f", "-", stdin=job) == "mxjob.kubeflow.org/j1 created\n"
@@ -157,14 +83,6 @@ async def test_create_and_apply(kubectl):
     assert "dry run" in await kubectl.ok("apply", "--dry-run=server", "-f", "-", stdin=mxjob("j9"))
 
 
-@pytest.mark.exhaustive
-async def test_what_is_not_served_is_refused_in_words(kubectl):
-    assert "Server-side apply not available" in await kubectl.refused(
-        "apply", "--server-side", "-f", "-", stdin=mxjob("a")
-    )
-    assert "doesn't have a resource type" in await kubectl.refused("get", "deployments")
-
-
 async def test_a_malformed_manifest_is_refused_with_its_path(kubectl):
     misspelt = mxjob("j1")
     misspelt["spec"]["jobmode"] = "MXTrain"
@@ -178,16 +96,6 @@ async def test_a_malformed_manifest_is_refused_with_its_path(kubectl):
     nameless = pod("p", containers=[{"image": "x"}])
     assert "spec.containers[0].name: Required value" in await kubectl.refused("create", "-f", "-", stdin=nameless)
     assert "No resources found" in (await kubectl.run("get", "mxjobs,pods"))[2]
-
-
-@pytest.mark.exhaustive
-async def test_delete(api, kubectl):
-    for name in ("a", "b", "c"):
-        (await api.post(JOBS.format("default"), mxjob(name))).ok()
-    assert 'mxjob.kubeflow.org "a" deleted' in await kubectl.ok("delete", "mxjob", "a")
-    assert "NotFound" in await kubectl.refused("delete", "mxjob", "a")
-    await kubectl.ok("delete", "mxjobs", "--all")
-    assert "No resources found" in (await kubectl.run("get", "mxjobs"))[2]
 
 
 async def test_delete_waits_for_the_pod_to_be_gone(api, kubectl):
@@ -236,40 +144,11 @@ async def test_describe_shows_the_events(api, kubectl):
 
 
 @pytest.mark.exhaustive
-async def test_label_annotate_patch_and_replace(kubectl):
-    await kubectl.ok("create", "-f", "-", stdin=mxjob("j1"))
-    await kubectl.ok("create", "-f", "-", stdin=pod("p1"))
-    for name in ("mxjob/j1", "pod/p1"):
-        await kubectl.ok("label", name, "team=a")
-        await kubectl.ok("label", name, "team=b", "--overwrite")
-        await kubectl.ok("annotate", name, "why=because")
-        assert await kubectl.ok("get", name, "-o", "jsonpath={.metadata.labels.team}") == "b"
-        await kubectl.ok("label", name, "team-")
-        assert await kubectl.ok("get", name, "-o", "jsonpath={.metadata.labels}") == ""
-    await kubectl.ok("patch", "mxjob", "j1", "--type=merge", "-p", '{"spec":{"runPolicy":{"backoffLimit":2}}}')
-    patch = '[{"op":"replace","path":"/spec/runPolicy/backoffLimit","value":3}]'
-    await kubectl.ok("patch", "mxjob", "j1", "--type=json", "-p", patch)
-    assert await kubectl.ok("get", "mxjob", "j1", "-o", "jsonpath={.spec.runPolicy.backoffLimit}") == "3"
-    await kubectl.ok("replace", "-f", "-", stdin=mxjob("j1", labels={"team": "c"}))
-    assert await kubectl.ok("get", "mxjob", "j1", "-o", "jsonpath={.metadata.labels.team}{.spec.runPolicy}") == "c"
-    more = await kubectl.refused("replace", "-f", "-", stdin=mxjob("j1", replicas=3))
-    assert "numbers of replicas can be changed only while runPolicy.suspend is true" in more
-
-
-@pytest.mark.exhaustive
 async def test_explain_reads_the_schema(kubectl):
     assert "backoffLimit" in await kubectl.ok("explain", "mxjob.spec.runPolicy")
     assert "MXJobStatus is the observed state of an MXJob." in await kubectl.ok("explain", "mxjob.status")
     older = await kubectl.ok("explain", "mxjob", "--api-version=kubeflow.org/v1beta1")
     assert "--api-version=kubeflow.org/v1" in " ".join(older.split()).replace("--api-version=kubeflow.org/v1beta1", "")
-
-
-@pytest.mark.exhaustive
-async def test_discovery_and_version(kubectl):
-    resources = await kubectl.ok("api-resources", "-o", "name")
-    assert {"mxjobs.kubeflow.org", "pods", "events", "leases.coordination.k8s.io"} <= set(resources.split())
-    assert "Server Version: v1." in await kubectl.ok("version")
-    assert await kubectl.ok("get", "--raw", "/readyz") == "ok"
 
 
 async def test_logs_are_chosen_and_followed_to_their_end(api, kubectl, running):
@@ -288,24 +167,6 @@ async def test_logs_are_chosen_and_followed_to_their_end(api, kubectl, running):
         assert await process.wait() == 0
 
 
-async def test_config_maps_of_a_manifest(api, kubectl):
-    await kubectl.ok("apply", "-f", "-", stdin=config_map("c", a="1", b="2"))
-    assert (await kubectl.ok("get", "cm", "--no-headers")).split()[:2] == ["c", "2"]
-    assert (await api.get(f"{CONFIG_MAPS.format('default')}/c")).ok()["data"] == {"a": "1", "b": "2"}
-
-
-@pytest.mark.exhaustive
-async def test_secrets_of_the_command_line(api, kubectl):
-    await kubectl.ok("create", "secret", "generic", "s3", "--from-literal=key=me")
-    registry = ("--docker-server=registry.example", "--docker-username=me", "--docker-password=secret")
-    await kubectl.ok("create", "secret", "docker-registry", "pull", *registry)
-    listed = (await kubectl.ok("get", "secrets", "--no-headers")).split()
-    assert listed[:3] == ["pull", "kubernetes.io/dockerconfigjson", "1"]
-    assert (await api.get(f"{SECRETS.format('default')}/s3")).ok()["data"] == {"key": "bWU="}
-    described = await kubectl.ok("describe", "secret", "s3")
-    assert "key:  2 bytes" in described
-
-
 @pytest.mark.exhaustive
 async def test_what_kubectl_creates_by_words(api, kubectl):
     """It sends these as protobuf."""
@@ -317,16 +178,3 @@ async def test_what_kubectl_creates_by_words(api, kubectl):
     assert "already exists" in await kubectl.refused("create", "namespace", "team")
     said = await kubectl.refused("create", "service", "clusterip", "web", "--tcp=80")
     assert "accepted media types include: application/json" in said
-
-
-@pytest.mark.exhaustive
-async def test_claims_are_listed_as_kubectl_shows_them(api, kubectl):
-    await kubectl.ok("apply", "-f", "-", stdin=volume_claim("data"))
-    assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[:2] == ["data", "Pending"]
-    path = f"{CLAIMS.format('default')}/data"
-    bound = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
-    (await api.merge(f"{path}/status", {"status": bound})).ok()
-    assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[:3] == ["data", "Bound", "1Gi"]
-    (await api.delete(path)).ok()
-    assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[1] == "Terminating"
-    assert "Finalizers:    [kubernetes.io/pvc-protection]" in await kubectl.ok("describe", "pvc", "data")

@@ -2,16 +2,15 @@
 
 import json
 import runpy
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from mxnet_operator.api import builtin_types as checked_in
 from mxnet_operator.api.strategic_merge import strategic_merge
-from mxnet_operator.local.apiserver.requests import find_target
-from mxnet_operator.local.apiserver.resources import PODS, Catalog
-from mxnet_operator.local.apiserver.tables import age, table, wants_table
+from mxnet_operator.local.apiserver import resources
+from mxnet_operator.local.apiserver.tables import table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOOL = Path(__file__).parents[3] / "tools" / "builtin_types.py"
@@ -48,11 +47,6 @@ def test_other_lists_and_directives_of_a_strategic_merge():
     assert strategic_merge(ports, {"ports": [{"port": 1, "name": "b"}]}) == {"ports": [{"port": 1, "name": "b"}]}
 
 
-def test_an_age_is_that_of_a_timestamp():
-    assert age((NOW - timedelta(hours=3, minutes=1)).isoformat(), NOW) == "3h1m"
-    assert age(None, NOW) == "<unknown>"
-
-
 @pytest.mark.parametrize(
     ("status", "deleting", "shown"),
     [
@@ -75,40 +69,36 @@ def test_an_age_is_that_of_a_timestamp():
 def test_a_pod_shows_why_it_is_where_it_is(status, deleting, shown):
     metadata = {"name": "p", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})}
     pod = {"metadata": metadata, "spec": {"containers": [{}], "initContainers": [{}]}, "status": status}
-    row = table(PODS, [pod], NOW, {})["rows"][0]
+    row = table(resources.PODS, [pod], NOW, {})["rows"][0]
     assert row["cells"][2] == shown
 
 
-def test_a_table_is_made_for_who_asks_first_for_one():
-    tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
-    of_metadata = tables.replace("Table", "PartialObjectMetadataList")
-    for accept in (f"{tables},application/json", "application/json; as=Table; v=v1; g=meta.k8s.io, */*"):
-        assert wants_table({"Accept": accept})
-    for headers in ({}, {"Accept": f"application/json,{tables}"}, {"Accept": f"{of_metadata},application/json"}):
-        assert not wants_table(headers)
-
-
-@pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        ("/api/v1/pods", ("pods", "", "", "")),
-        ("/api/v1/namespaces", ("namespaces", "", "", "")),
-        ("/api/v1/namespaces/a", ("namespaces", "", "a", "")),
-        ("/api/v1/namespaces/a/status", ("namespaces", "", "a", "status")),
-        ("/api/v1/namespaces/a/pods/b/log", ("pods", "a", "b", "log")),
-        ("/api/v1/namespaces/status/pods", ("pods", "status", "", "")),
-        ("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", ("leases", "a", "b", "")),
-        ("/api/v1/pods/b", None),
-        ("/api/v1/namespaces/a/nodes/b", None),
-        ("/api/v1/namespaces/a/pods/b/c/d", None),
-        ("/apis", None),
-        ("/", None),
-    ],
+ENDED = {"ready": False, "restartCount": 2, "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}
+CLAIM = {"spec": {"volumeName": "pvc-1"}, "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+MODES = {"accessModes": ["ReadOnlyMany", "ReadWriteOnce"]}
+SHOWN = (
+    (resources.PODS, {"spec": {"containers": [{}]}, "status": {"containerStatuses": [ENDED]}}, "0/1 Error 2"),
+    (
+        resources.SERVICES,
+        {"spec": {"type": "ClusterIP", "ports": [{"port": 9091}]}},
+        "ClusterIP <none> <none> 9091/TCP",
+    ),
+    (resources.NODES, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, "Ready"),
+    (resources.NODES, {"spec": {"unschedulable": True}}, "Unknown,SchedulingDisabled"),
+    (resources.CONFIG_MAPS, {"data": {"a": "1"}, "binaryData": {"b": ""}}, "2"),
+    (resources.CONFIG_MAPS, {}, "0"),
+    (resources.PERSISTENT_VOLUME_CLAIMS, CLAIM | {"status": CLAIM["status"] | MODES}, "Bound pvc-1 1Gi RWO,ROX"),
+    (resources.PERSISTENT_VOLUME_CLAIMS, {"status": {"phase": "Pending", **MODES}}, "Pending    "),
+    (resources.PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "a", "deletionTimestamp": "t"}}, "Terminating"),
+    (resources.EVENTS, {"involvedObject": {"kind": "MXJob", "name": "j"}, "message": "a\n b"}, "<none> mxjob/j a b"),
 )
-def test_a_path_means_a_resource(path, found):
-    target = find_target(Catalog([]), path)
-    actual = target and (target.resource.plural, target.namespace, target.name, target.subresource)
-    assert actual == found
+"""Objects, and how their cells after the first begin."""
+
+
+def test_objects_are_shown_as_kubectl_shows_them():
+    for resource, obj, shown in SHOWN:
+        cells = table(resource, [{"metadata": {"name": "a"}, **obj}], NOW, {})["rows"][0]["cells"]
+        assert " ".join(map(str, cells[2 if resource is resources.EVENTS else 1 :])).startswith(shown), cells
 
 
 def test_the_built_in_types_are_those_of_the_official_client():

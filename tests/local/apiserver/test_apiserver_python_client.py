@@ -3,10 +3,9 @@
 import asyncio
 
 import pytest
-from apiserver_objects import JOBS, mxjob, pod
-from kubernetes import client, config, watch
+from apiserver_objects import mxjob, pod
+from kubernetes import client, config
 from log_sources import ScriptedLogs
-from waiting import SECONDS
 
 JOB = ("kubeflow.org", "v1", "default", "mxjobs")
 
@@ -42,41 +41,6 @@ async def test_custom_objects_are_created_read_patched_listed_and_deleted(connec
     assert deleted["status"] == "Success"
     with pytest.raises(client.ApiException, match="NotFound"):
         await asyncio.to_thread(jobs.get_namespaced_custom_object, *JOB, "j1")
-
-
-async def test_a_watch_yields_what_happens(api, connection):
-    jobs = client.CustomObjectsApi(connection)
-    (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
-    begun = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def follow():
-        seen = []
-        for event in watch.Watch().stream(jobs.list_namespaced_custom_object, *JOB, timeout_seconds=20):
-            seen.append((event["type"], event["object"].get("status", {}).get("state")))
-            loop.call_soon_threadsafe(begun.set)
-            if event["type"] == "DELETED":
-                return seen
-        return seen
-
-    following = asyncio.create_task(asyncio.to_thread(follow))
-    async with asyncio.timeout(SECONDS):
-        await begun.wait()
-    (await api.merge(f"{JOBS.format('default')}/j1/status", {"status": {"state": "Succeeded"}})).ok()
-    (await api.delete(f"{JOBS.format('default')}/j1")).ok()
-    assert await following == [("ADDED", None), ("MODIFIED", "Succeeded"), ("DELETED", "Succeeded")]
-
-
-async def test_an_expired_watch_is_an_api_exception(connection):
-    jobs = client.CustomObjectsApi(connection)
-
-    def follow():
-        stream = watch.Watch().stream(jobs.list_namespaced_custom_object, *JOB, resource_version="1", timeout_seconds=5)
-        return list(stream)
-
-    with pytest.raises(client.ApiException) as caught:
-        await asyncio.to_thread(follow)
-    assert caught.value.status == 410
 
 
 async def test_typed_pods_go_through_unharmed(connection, running):

@@ -74,32 +74,6 @@ async def test_server_side_apply_is_not_offered(api):
     assert answer.code == 415
 
 
-async def test_each_mistake_is_a_cause(api):
-    job = mxjob("bad", replicas="two", labels={"x y": "1"})
-    del job["spec"]["mxReplicaSpecs"]["Worker"]["template"]
-    answer = await api.post(PATH, job)
-    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
-    assert answer.body["message"].startswith('MXJob.kubeflow.org "bad" is invalid: [')
-    details = answer.body["details"]
-    assert (details["name"], details["group"], details["kind"]) == ("bad", "kubeflow.org", "MXJob")
-    causes = {cause["field"]: cause for cause in details["causes"]}
-    assert causes["spec.mxReplicaSpecs.Worker.template"] == {
-        "reason": "FieldValueRequired",
-        "message": "Required value",
-        "field": "spec.mxReplicaSpecs.Worker.template",
-    }
-    assert causes["spec.mxReplicaSpecs.Worker.replicas"]["reason"] == "FieldValueTypeInvalid"
-    assert causes["metadata.labels"]["reason"] == "FieldValueInvalid"
-
-
-async def test_an_unknown_field_of_metadata_is_named_and_dropped(api):
-    for path, manifest in ((PATH, mxjob("a")), (CONFIG_MAPS.format("default"), config_map("a"))):
-        manifest["metadata"]["bogus"] = 1
-        answer = await api.post(path, manifest)
-        assert answer.headers["Warning"] == '299 - "unknown field \\"metadata.bogus\\""'
-        assert "bogus" not in answer.ok()["metadata"]
-
-
 async def test_a_service_that_needs_a_proxy_is_refused(api):
     spec = {"type": "NodePort", "ports": [{"port": 80}]}
     answer = await api.post(SERVICES.format("default"), {"metadata": {"name": "s"}, "spec": spec})
@@ -121,14 +95,3 @@ async def test_definitions_are_read_only(api):
     assert (await api.get(f"{path}/mxjobs.kubeflow.org")).ok()["spec"]["group"] == "kubeflow.org"
     for answer in (await api.post(path, {}), await api.delete(f"{path}/mxjobs.kubeflow.org")):
         assert (answer.code, answer.body["reason"]) == (405, "MethodNotAllowed")
-
-
-async def test_the_methods_of_a_path_are_limited(api):
-    assert (await api.ask("PUT", PATH, mxjob("a"))).code == 405
-    assert (await api.ask("POST", f"{PATH}/a", mxjob("a"))).code == 405
-    assert (await api.ask("POST", "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code == 405
-    assert (await api.ask("OPTIONS", PATH)).code == 405
-    assert (await api.ask("DELETE", PATH)).code == 405
-    assert (await api.get("/api/v1/namespaces/default/nodes")).code == 404
-    assert (await api.get(f"{PATH}/a/scale")).code == 404
-    assert (await api.get("/openapi/v2")).code == 404

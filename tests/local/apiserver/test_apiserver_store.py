@@ -9,8 +9,7 @@ from apiserver_objects import config_map, event, mxjob, pod
 from mxnet_operator.api.crd import custom_resource_definition, definitions, legacy_definitions
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS
-from mxnet_operator.local.apiserver.statuses import StatusError
-from mxnet_operator.local.apiserver.store import DeleteOptions, Store
+from mxnet_operator.local.apiserver.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -49,19 +48,6 @@ def test_a_seed_and_a_clock_make_the_same_history_again(clock):
     assert first[0]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
 
 
-def test_dependents_stay_until_the_collector_runs(store, jobs):
-    collector = GarbageCollector(store)
-    owner = store.create(jobs, "default", mxjob("a"))
-    store.create(PODS, "default", pod("p", owner=owner))
-    collector.run()
-    store.delete(jobs, "default", "a")
-    assert store.get(PODS, "default", "p")
-    collector.run()
-    with pytest.raises(StatusError):
-        store.get(PODS, "default", "p")
-    assert collector.run() == 0
-
-
 def test_a_collector_that_starts_late_knows_what_was_there(store, jobs):
     owner = store.create(jobs, "default", mxjob("a"))
     store.create(PODS, "default", pod("p", owner=owner))
@@ -77,13 +63,6 @@ def test_an_owner_of_a_kind_that_is_not_served_is_left_alone(store):
     assert len(store.select(PODS)) == 1
 
 
-def test_a_grace_period_ends_in_the_future(store):
-    store.create(PODS, "default", pod("p", node="n"))
-    going, gone = store.delete(PODS, "default", "p", DeleteOptions(grace=90))
-    assert not gone
-    assert going["metadata"]["deletionTimestamp"] == "2026-01-01T00:01:30Z"
-
-
 def test_events_are_forgotten_after_an_hour(store, jobs, clock):
     job = store.create(jobs, "default", mxjob("a"))
     store.create(EVENTS, "default", event("old", job))
@@ -97,24 +76,6 @@ def test_a_version_of_an_earlier_life_is_too_old_in_the_next(store, clock):
     clock.now += timedelta(seconds=10)
     following = Store(clock=clock)
     assert int(seen) < following.storage.journal(CONFIG_MAPS).oldest
-
-
-def test_what_was_read_does_not_change_afterwards(store):
-    body = config_map("a", x="1")
-    made = store.create(CONFIG_MAPS, "default", body)
-    body["data"]["x"] = "2"
-    store.patch(CONFIG_MAPS, "default", "a", "application/merge-patch+json", {"data": {"x": "3"}})
-    assert made["data"] == {"x": "1"}
-    assert store.get(CONFIG_MAPS, "default", "a")["data"] == {"x": "3"}
-
-
-def test_every_served_version_shows_the_same_objects(clock):
-    store = Store([custom_resource_definition()], clock=clock)
-    new, old = (store.catalog.find("kubeflow.org", version, "mxjobs") for version in ("v1", "v1beta1"))
-    store.create(old, "default", mxjob("a") | {"apiVersion": "kubeflow.org/v1beta1"})
-    assert store.get(new, "default", "a")["apiVersion"] == "kubeflow.org/v1"
-    assert store.get(old, "default", "a")["apiVersion"] == "kubeflow.org/v1beta1"
-    assert store.catalog.groups()["kubeflow.org"] == ["v1", "v1beta1", "v1alpha1"]
 
 
 def test_the_groups_of_definitions_come_by_name_whatever_the_order_of_their_installation(clock):

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from mxnet_operator.local.images.environment import Environment
-from mxnet_operator.local.images.store import BASE_IMAGE, TVM_IMAGE, ImageStore
+from mxnet_operator.local.images.store import BASE_IMAGE, ImageStore
 from mxnet_operator.local.images.uv_process import BuildError, Ended, ImageError, ProgressReader, build_error
 
 HASH = "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274"
@@ -254,21 +253,6 @@ def test_the_bar_shows_what_pip_resolves_and_installs():
         ("download", 78, "a-1.0.whl (60 MiB)"),
         ("install", 80, "3 packages"),
     ]
-
-
-def test_the_mxnet_image_is_locked_to_numpy_that_mxnet_imports_with(tmp_path):
-    store = ImageStore(tmp_path)
-    environment = store._environment(store._packages(store.resolve(BASE_IMAGE)).start)
-    assert isinstance(environment, Environment)
-    assert environment.lock.python == "3.11"
-    assert (environment.lock.pins["mxnet"], environment.lock.pins["numpy"]) == ("1.9.1", "1.23.5")
-
-
-def test_the_tvm_image_is_locked_to_the_pair_that_opens_a_tuning_database(tmp_path):
-    store = ImageStore(tmp_path)
-    pins = store._packages(store.resolve(TVM_IMAGE)).start.pins
-    assert (pins["apache-tvm"], pins["apache-tvm-ffi"]) == ("0.27.0.post1", "0.1.14.post1")
-    assert "xgboost" not in pins
 
 
 def test_the_tvm_image_imports_tvm_with_its_rpc(tvm_python):

@@ -82,14 +82,6 @@ async def test_a_pod_has_its_address_before_it_runs_and_its_conditions_follow(no
     assert statuses(pod)[0]["ready"] is True
 
 
-async def test_the_last_log_lines_are_the_message_of_a_failure_that_wrote_none(node):
-    fallback = {"terminationMessagePolicy": "FallbackToLogsOnError"}
-    pod = await node.run("loud", "seq 1 100; echo reason >&2; exit 1", container=fallback)
-    assert terminated(pod)["message"] == "".join(f"{number}\n" for number in range(22, 101)) + "reason\n"
-    pod = await node.run("quiet", "echo fine", container=fallback)
-    assert "message" not in terminated(pod)
-
-
 async def test_a_pod_runs_until_its_last_container_has_ended(node):
     second = {"name": "side", "image": IMAGE, "command": ["sh", "-c", "exec sleep 1000"]}
     pod = make_pod("two", "exit 0")

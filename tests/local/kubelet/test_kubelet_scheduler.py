@@ -1,13 +1,10 @@
 """Which pods the node takes, and when."""
 
-import shutil
-from decimal import Decimal
-
 import pytest
 from apiserver_fixtures import running_server
 from kubelet_fixtures import make_pod, running_node
 
-from mxnet_operator.api.quantities import pod_requests, quantity
+from mxnet_operator.api.quantities import pod_requests
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import PODS
@@ -16,20 +13,6 @@ from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 
 GPU = "nvidia.com/gpu"
-
-
-@pytest.mark.parametrize(
-    ("text", "amount"),
-    [("500m", "0.5"), ("2", "2"), (2, "2"), ("1Gi", str(2**30)), ("1.5k", "1500"), ("1e3", "1000"), ("100n", "1e-7")],
-)
-def test_quantities_mean_what_they_mean_in_kubernetes(text, amount):
-    assert quantity(text) == Decimal(amount)
-
-
-@pytest.mark.parametrize("text", ["", "1 Gi", "x", "1mi", "Gi"])
-def test_what_is_no_quantity_is_refused(text):
-    with pytest.raises(ValueError, match="not a resource quantity"):
-        quantity(text)
 
 
 def test_limits_imply_requests_and_init_containers_count_where_they_need_more():
@@ -76,24 +59,6 @@ async def test_pods_get_distinct_gpus_and_the_next_waits_until_one_is_free(tmp_p
         assert await node.until_log("c", "devices") == logs[1]
         pod = await node.get("c")
         assert {each["status"] for each in pod["status"]["conditions"]} == {"True"}
-
-
-async def test_a_pod_without_gpus_sees_none(tmp_path):
-    async with running_node(tmp_path, gpus=2) as node:
-        await node.run("plain", "echo [$CUDA_VISIBLE_DEVICES]")
-        assert await node.log("plain") == "[]\n"
-
-
-async def test_the_node_says_what_it_has(tmp_path):
-    async with running_node(tmp_path, gpus=3, cpus=1.5) as node:
-        await node.run("first", "true")
-        found = await node.client.get("/api/v1/nodes/local")
-        assert found["status"]["allocatable"][GPU] == "3"
-        assert found["status"]["allocatable"]["cpu"] == "1.5"
-        room = quantity(found["status"]["allocatable"]["ephemeral-storage"])
-        assert room == quantity(found["status"]["capacity"]["ephemeral-storage"])
-        assert 0 <= shutil.disk_usage(tmp_path).total - room < 1024
-        assert [each["status"] for each in found["status"]["conditions"] if each["type"] == "Ready"] == ["True"]
 
 
 class Ignored:
@@ -148,24 +113,6 @@ async def test_a_pod_that_names_a_node_of_another_cluster_runs_and_takes_of_the_
         await node.delete("elsewhere", grace=0)
         await node.gone("elsewhere")
         assert (await node.ended("waits"))["status"]["phase"] == "Succeeded"
-
-
-async def test_a_pod_behind_a_gate_says_so_until_the_last_one_goes(tmp_path):
-    async with running_node(tmp_path, gpus=0) as node:
-        limits = {"resources": {"limits": {GPU: "1"}}}
-        await node.create(make_pod("gated", "true", container=limits, schedulingGates=[{"name": "example.org/quota"}]))
-        [condition] = (await node.get("gated"))["status"]["conditions"]
-        assert (condition["reason"], condition["status"]) == ("SchedulingGated", "False")
-        await node.patch("gated", {"spec": {"schedulingGates": []}})
-        assert "Insufficient" in (await node.event("gated", "FailedScheduling"))["message"]
-        [condition] = (await node.get("gated"))["status"]["conditions"]
-        assert condition["reason"] == "Unschedulable"
-
-
-async def test_the_node_has_the_labels_that_it_was_started_with(tmp_path):
-    async with running_node(tmp_path, node_labels=(("pool", "gpus"),)) as node:
-        pod = await node.run("picky", "true", nodeSelector={"pool": "gpus", "kubernetes.io/hostname": "local"})
-        assert pod["status"]["phase"] == "Succeeded"
 
 
 async def test_the_address_of_a_pod_that_is_gone_is_free_again(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from apiserver_objects import volume_claim
-from kubelet_fixtures import IMAGE, make_pod, running_node, state, statuses
+from kubelet_fixtures import make_pod, running_node
 from waiting import SECONDS
 
 from mxnet_operator.client.jobs import collections
@@ -38,29 +38,6 @@ def test_container_paths_are_rewritten_where_they_begin_and_end(text, rewritten)
     assert PATHS.rewrite(text) == rewritten
 
 
-async def test_the_containers_of_a_pod_share_an_empty_dir(node):
-    mount = {"volumeMounts": [{"name": "shared", "mountPath": "/cache"}]}
-    waits = "while ! test -p /cache/pipe; do sleep 0.05; done; cat /cache/pipe"
-    pod = make_pod("pair", "mkfifo /cache/pipe; echo through > /cache/pipe", container=mount)
-    pod["spec"]["volumes"] = [{"name": "shared", "emptyDir": {}}]
-    pod["spec"]["containers"].append({"name": "reader", "image": IMAGE, "command": ["sh", "-c", waits], **mount})
-    await node.create(pod)
-    await node.ended("pair")
-    assert await node.log("pair", container="reader") == "through\n"
-
-
-async def test_a_host_path_is_the_folder_itself_and_stays(node, tmp_path):
-    await node.run(
-        "host",
-        "pwd; echo 1 > /out/result",
-        container={"volumeMounts": [{"name": "out", "mountPath": "/out"}], "workingDir": "/out"},
-        volumes=[{"name": "out", "hostPath": {"path": str(tmp_path / "kept"), "type": "DirectoryOrCreate"}}],
-    )
-    assert await node.log("host") == "/out\n"
-    await node.delete("host")
-    assert (tmp_path / "kept/result").read_text() == "1\n"
-
-
 async def test_the_path_within_a_volume_is_made_of_the_containers_variables(node, tmp_path):
     mount = {"name": "runs", "mountPath": "/out", "subPathExpr": "$(TEAM)/$(POD)"}
     await node.run(
@@ -77,22 +54,6 @@ def secret(name, **data):
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data}
 
 
-async def test_a_secret_is_a_folder_of_files_with_modes(node):
-    raw = {"raw": "/wD+"}
-    await node.client.create(SECRETS.path("default"), secret("keys", id="me") | {"data": raw})
-    item = {"key": "id", "path": "deep/id", "mode": 0o400}
-    await node.run(
-        "secret",
-        "cd /keys; cat id; stat -c ' %a' id raw; od -An -tx1 raw; cd /one; cat deep/id; stat -c ' %a' deep/id; ls",
-        container={"volumeMounts": [{"name": "all", "mountPath": "/keys"}, {"name": "one", "mountPath": "/one"}]},
-        volumes=[
-            {"name": "all", "secret": {"secretName": "keys", "defaultMode": 0o440}},
-            {"name": "one", "secret": {"secretName": "keys", "items": [item]}},
-        ],
-    )
-    assert await node.log("secret") == "me 440\n 440\n ff 00 fe\nme 400\ndeep\n"
-
-
 @pytest.mark.parametrize(
     ("volume", "words"),
     [
@@ -103,6 +64,10 @@ async def test_a_secret_is_a_folder_of_files_with_modes(node):
             'volume "v": secret references non-existent secret key: x',
         ),
         ({"projected": {"sources": [{"configMap": {"name": "keys"}}]}}, "is of type projected"),
+        (
+            {"nfs": {"server": "files", "path": "/"}},
+            "nfs; the local cluster supports emptyDir, hostPath, persistentVolumeClaim, configMap, secret",
+        ),
     ],
 )
 async def test_a_volume_that_cannot_be_made_keeps_the_pod_waiting_and_an_event_says_why(node, volume, words):
@@ -208,15 +173,3 @@ async def test_a_claim_that_cannot_be_had_keeps_the_pod_unscheduled_until_it_can
         await claim_gone(node)
     await made_claim(node)
     await node.ended("lacking")
-
-
-async def test_a_volume_of_an_unknown_type_keeps_the_pod_waiting_and_an_event_says_why(node):
-    claim = [{"name": "disk", "nfs": {"server": "files", "path": "/"}}]
-    await node.create(make_pod("claiming", "true", volumes=claim))
-    message = (await node.event("claiming", "FailedMount"))["message"]
-    assert "nfs" in message
-    assert "emptyDir, hostPath, persistentVolumeClaim, configMap, secret" in message
-    pod = await node.get("claiming")
-    assert state(statuses(pod)[0], "waiting")["reason"] == "ContainerCreating"
-    await node.delete("claiming")
-    await node.gone("claiming")

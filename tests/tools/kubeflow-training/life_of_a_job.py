@@ -1,6 +1,6 @@
 """What a user's script does with the kubeflow-training SDK: make a job, follow it to its end, read its logs, delete it.
 
-Runs in the SDK's own environment. Prints "running" once the job runs, and in the end what it saw as JSON.
+Runs in the SDK's own environment. Prints what it saw as JSON.
 """
 
 import argparse
@@ -12,7 +12,6 @@ from kubernetes import client
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--namespace", default="default")
-parser.add_argument("--without-logs", action="store_true", help="nothing runs in the pods")
 parser.add_argument("name")
 parser.add_argument("image")
 parser.add_argument("command", nargs=argparse.REMAINDER)
@@ -42,7 +41,6 @@ seen = {}
 training.create_job(job)
 running = training.wait_for_job_conditions(name, expected_conditions={"Running"}, wait_timeout=60, polling_interval=1)
 seen["running"] = [condition.type for condition in running.status.conditions]
-print("running", flush=True)
 done = training.wait_for_job_conditions(name, wait_timeout=120, polling_interval=1)
 seen["conditions"] = {each.type: each.status for each in training.get_job_conditions(name)}
 seen["created"] = training.is_job_created(name)
@@ -57,11 +55,8 @@ seen["listed"] = [each.metadata.name for each in training.list_jobs()]
 seen["pods"] = sorted(training.get_job_pod_names(name))
 seen["masters"] = training.get_job_pod_names(name, is_master=True)
 seen["worker 1"] = training.get_job_pod_names(name, replica_type="worker", replica_index=1)
-if not asked.without_logs:
-    seen["logs"], seen["events"] = training.get_job_logs(name, is_master=False, replica_type="worker", verbose=True)
-    seen["followed"], _ = training.get_job_logs(
-        name, is_master=False, replica_type="worker", replica_index=0, follow=True
-    )
+seen["logs"], seen["events"] = training.get_job_logs(name, is_master=False, replica_type="worker", verbose=True)
+seen["followed"], _ = training.get_job_logs(name, is_master=False, replica_type="worker", replica_index=0, follow=True)
 training.update_job(models.KubeflowOrgV1MXJob(metadata=models.V1ObjectMeta(labels={"team": "vision"})), name)
 seen["labels"] = training.get_job(name).metadata.labels
 training.delete_job(name, delete_options=client.V1DeleteOptions(propagation_policy="Foreground"))

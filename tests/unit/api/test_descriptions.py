@@ -56,22 +56,6 @@ def test_a_description_is_a_sentence_that_begins_with_the_fields_or_the_types_na
     assert {path: text for path, text in texts.items() if wrong(path, text)} == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "is_wrong"),
-    [
-        ("replicas is the number of pods.", False),
-        ("ReplicaSpec describes the replicas of one type.", False),
-        ("", True),
-        ("How many pods of this type.", True),
-        ("replicas", True),
-        ("replicas is the number of pods", True),
-        ("replicas tells how many pods run (ours).", True),
-    ],
-)
-def test_a_wrong_description_is_found(text, is_wrong):
-    assert wrong(".spec.mxReplicaSpecs.*.replicas", text) == is_wrong
-
-
 def test_an_older_version_of_a_kind_says_where_its_fields_are_described():
     stored, *others = served(MXJOB).items()
     assert stored[0] == MXJOB.stored

@@ -92,7 +92,7 @@ async def test_a_manifest_as_the_server_printed_it_is_submitted_anew(tmp_path):
 @pytest.mark.parametrize("fault", [Fault.REPLY_LOST, Fault.REQUEST_LOST])
 async def test_a_creation_whose_reply_is_lost_makes_one_job(tmp_path, fault):
     async with running_server(tmp_path) as server, FaultyProxy(server.api, tmp_path).served() as proxy:
-        proxy.at, proxy.fault = 1, fault
+        proxy.fault = fault
         async with AsyncMXJobClient(kubeconfig=proxy.kubeconfig, namespace="default") as client:
             submitted = await client.submit(DESCRIPTION)
         assert proxy.met

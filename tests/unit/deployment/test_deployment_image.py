@@ -92,18 +92,6 @@ def test_the_lock_is_complete_and_holds_the_versions_that_are_tested():
     assert unmet(needed, lock) == []
 
 
-def test_every_locked_file_has_hashes_and_pip_insists_on_them():
-    installs = [rest for name, rest in instructions() if name == "RUN" and "-r requirements/" in rest]
-    assert [rest.count("--require-hashes") for rest in installs] == [
-        rest.count("-r requirements/") for rest in installs
-    ]
-    for name in ("controller.txt", "build.txt"):
-        text = (ROOT / "requirements" / name).read_text()
-        assert len(re.findall(r"==.*\\\n +--hash=sha256:", text)) == len(
-            re.findall(r"^\S+==", text, flags=re.MULTILINE)
-        )
-
-
 def test_the_image_runs_as_the_deployments_user():
     user = next(rest for name, rest in reversed(instructions()) if name == "USER")
     context = one(rendered("standalone"), "Deployment")["spec"]["template"]["spec"]["securityContext"]

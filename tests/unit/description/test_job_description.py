@@ -84,15 +84,6 @@ class TestOverAManifest:
         assert over(given) == training()
         assert given == training()
 
-    def test_variables_and_volumes_merge_by_name(self) -> None:
-        mounted = [{"name": "more", "emptyDir": {}}]
-        job = over(training(), env={"A": "2", "B": "3"}, volumes=mounted)
-        assert worker(job, "template.spec.containers.0.env") == [
-            {"name": "A", "value": "2"},
-            {"name": "B", "value": "3"},
-        ]
-        assert worker(job, "template.spec.volumes") == [{"name": "data", "emptyDir": {}}, *mounted]
-
     @pytest.mark.parametrize(
         ("before", "said"),
         [

@@ -158,13 +158,6 @@ def test_a_kubeconfig_that_names_files_needs_no_place_for_others(tmp_path):
     assert credentials.headers() == {"Authorization": "Bearer secret"}
 
 
-def test_reloading_reads_the_file_again(tmp_path):
-    path = tmp_path / "k"
-    credentials = load_credentials(kubeconfig(path))
-    kubeconfig(path, {"token": "rotated"})
-    assert asyncio.run(credentials.reload()).headers() == {"Authorization": "Bearer rotated"}
-
-
 def test_no_kubeconfig_says_how_to_name_one(tmp_path):
     with pytest.raises(NoKubeconfigError, match=r"no kubeconfig at .*: name one with --kubeconfig .* KUBECONFIG"):
         load_credentials()

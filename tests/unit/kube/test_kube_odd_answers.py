@@ -6,7 +6,6 @@ from scripted_api import answer, make_object, scripted_api
 
 from mxnet_operator.kube import transport
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.lease import LeaderElector
@@ -114,14 +113,6 @@ async def test_a_write_with_an_odd_answer_is_not_repeated():
 )
 def test_what_a_server_asks_to_wait_is_a_number_or_a_date(header, seconds):
     assert transport._retry_after(header) == seconds
-
-
-async def test_nobody_waits_for_as_long_as_an_odd_server_asks():
-    refusals = [ODD["503 Retry-After for years"]] * 9
-    async with scripted_api(*refusals) as api, Client(api.credentials()) as client:
-        with pytest.raises(ApiError):
-            await client.get(f"{PATH}/a")
-        assert len(api.asked) == 1
 
 
 async def test_a_watch_that_was_given_a_version_which_never_was_lists_again():

@@ -236,30 +236,15 @@ async def test_a_watch_that_was_away_for_more_than_a_moment_is_heard_anew_once_i
         assert f.reflector.heard_since() == (100.0 + away if anew else 100.0)
 
 
-async def test_a_watch_that_the_server_ends_in_order_goes_on_being_heard():
+@pytest.mark.parametrize(("seconds", "since"), [(50, 100.0), (3600, 3700.0)], ids=["soon", "stood still"])
+async def test_a_watch_that_the_server_ends_goes_on_being_heard_unless_the_process_stood_still(seconds, since):
     now = [100.0]
 
     async def later(request):
-        now[0] += 50
+        now[0] += seconds
+        assert f.reflector.heard_since() == (100.0 if since == 100.0 else None)
         return await stream(added("a", 10))(request)
 
     async with following(stream(bookmark(9, initial_end=True), then="end"), later, clock=lambda: now[0]) as f:
         await f.told((None, "a@10"))
-        assert f.reflector.heard_since() == 100.0
-
-
-async def test_a_process_that_stood_still_hears_anew():
-    now = [100.0]
-    gate = asyncio.Event()
-
-    async def stood_still(request):
-        await gate.wait()
-        return await stream(added("a", 10))(request)
-
-    async with following(stream(bookmark(9, initial_end=True), then="end"), stood_still, clock=lambda: now[0]) as f:
-        await f.synced()
-        now[0] += 3600
-        assert f.reflector.heard_since() is None
-        gate.set()
-        await f.told((None, "a@10"))
-        assert f.reflector.heard_since() == 3700.0
+        assert f.reflector.heard_since() == since

@@ -204,13 +204,6 @@ def test_a_pod_of_no_job_waits_in_the_same_queue_and_in_kube_schedulers_words() 
     assert words["b"] == f"0/1 nodes are available: 1 Insufficient {GPU}; 1 job before it in the queue."
 
 
-def test_labels_and_annotations_alone_make_no_gang() -> None:
-    pods = gang_pods("a", 1, 1, 1)
-    for pod in pods:
-        del pod["metadata"]["ownerReferences"]
-    assert len(look(*pods[:2])[0]) == 2
-
-
 def test_the_rest_of_a_gang_that_has_begun_goes_before_all_others_each_pod_by_itself() -> None:
     begun = gang_pods("a", 4, 2, 8)
     begun[0] = bound(begun[0])
@@ -234,11 +227,6 @@ def test_a_pod_that_goes_holds_its_gpus_and_is_no_member() -> None:
     assert words["b"] == f"1 of 2 can be placed, missing 4 {GPU}"
 
 
-def test_the_next_attempt_of_a_job_is_another_gang_of_the_same_age() -> None:
-    younger = gang_pods("b", 8, since="2026-11-22T12:00:01Z")
-    assert look(*younger, *gang_pods("a", 8, attempt=3))[0] == ["a-worker-0"]
-
-
 class TestAMinimum:
     """`schedulingPolicy.minAvailable`: so many pods at once, the others as there is room."""
 
@@ -248,12 +236,6 @@ class TestAMinimum:
         assert placed == workers("a", 5)
         assert words["a-worker-5"] == words["a-worker-6"] == f"5 of 7 can be placed, missing 2 {GPU}"
 
-    def test_with_less_than_that_it_holds_nothing_and_says_what_its_minimum_lacks(self) -> None:
-        running = map(bound, gang_pods("other", *[1] * 6))
-        placed, words = look(*running, *gang_pods("a", *[1] * 7, minimum=4))
-        assert placed == []
-        assert words["a"] == f"2 of 7 can be placed, missing 2 {GPU}"
-
     def test_as_many_of_the_smallest_pods_are_taken_as_fit_together(self) -> None:
         assert look(*gang_pods("a", 6, 3, 0, 3, minimum=3))[0] == ["a-worker-1", "a-worker-2", "a-worker-3"]
 
@@ -261,17 +243,6 @@ class TestAMinimum:
         assert look(*gang_pods("a", *[1] * 7, minimum=4)[:4])[0] == workers("a", 4)
         placed, words = look(*gang_pods("a", *[1] * 7, minimum=4)[:3])
         assert (placed, words["a"]) == ([], "0 of 7 can be placed: 3 of its pods exist so far")
-
-    def test_a_job_larger_than_the_node_is_placed_if_its_minimum_fits(self) -> None:
-        placed, words = look(*gang_pods("a", *[3] * 4, minimum=2))
-        assert placed == workers("a", 2)
-        assert words["a-worker-2"] == f"2 of 4 can be placed, missing 4 {GPU}"
-
-    def test_one_whose_minimum_does_not_fit_the_node_says_so_with_numbers(self) -> None:
-        words = look(*gang_pods("a", *[3] * 4, minimum=3))[1]
-        assert words["a"] == (
-            f"0/1 nodes are available: 1 Insufficient {GPU}. The job needs 9 {GPU}, this cluster has 8."
-        )
 
     def test_a_pod_of_the_rest_that_never_fits_keeps_nobody_waiting(self) -> None:
         younger = gang_pods("b", 6, since="2026-11-22T12:00:01Z")
@@ -286,11 +257,6 @@ class TestAMinimum:
         assert look(*runs, *older)[0] == ["older-worker-0"]
         younger = gang_pods("younger", 4, since="2026-11-22T13:00:00Z")
         assert look(*runs, *younger)[0] == ["a-worker-1"]
-
-    def test_one_that_fell_below_its_minimum_goes_before_all_others(self) -> None:
-        fell = gang_pods("a", 4, 4, minimum=2)
-        fell[0] = bound(fell[0])
-        assert look(*gang_pods("older", 4, since="2026-11-22T11:00:00Z"), *fell)[0] == ["a-worker-1"]
 
     def test_more_than_the_job_has_is_never_placed_and_keeps_nobody_waiting(self) -> None:
         placed, words = look(*gang_pods("a", 1, 1, 1, minimum=10), *gang_pods("b", 8, since="2026-11-22T13:00:00Z"))

@@ -11,7 +11,7 @@ from seed_manifests import manifest
 from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
-from mxnet_operator.api.validation import decode, validate
+from mxnet_operator.api.validation import decode
 from mxnet_operator.builders.pods import build_pod
 from mxnet_operator.plan import Observed
 
@@ -38,36 +38,6 @@ def status(*told, replica_statuses=None):
     for each in told:
         current = conditions.set_condition(current, each, conditions.reason(each), f"it is {each}", NOW)
     return MXJobStatus(state=conditions.state_of(current), conditions=current, replica_statuses=replica_statuses or {})
-
-
-@pytest.mark.parametrize("text", seeds.ALL.values(), ids=seeds.ALL)
-def test_a_document_s_manifest_is_a_valid_job_in_its_own_format_and_as_v1(text):
-    assert job_formats.errors(manifest(text)) == []
-    assert validate(job_formats.to_v1({**manifest(text), "status": {}})) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "job_format"),
-    [
-        (seeds.SEED_000_MXNETJOB, "mxnetjob"),
-        (seeds.SEED_001_STORED, "v1beta1"),
-        (seeds.DEEPINSIGHT_DIST, "mlkube"),
-        (seeds.SEED_003_LINEAR, "fioravanzo"),
-        (seeds.SEED_004_DIST, "v1alpha1"),
-        (seeds.MXNET_OPERATOR_V1, "flat-v1"),
-    ],
-)
-def test_a_format_is_known_by_group_kind_and_shape(text, job_format):
-    assert job_formats.format_of(manifest(text)).name == job_format
-
-
-@pytest.mark.parametrize("text", [seeds.SEED_001_STORED, seeds.SEED_004_DIST, seeds.MXNET_OPERATOR_V1])
-def test_a_format_is_the_same_when_the_server_gives_its_object_back_as_v1(text):
-    written = manifest(text)
-    read = {**written, "apiVersion": "kubeflow.org/v1"}
-    assert job_formats.format_of(read) is job_formats.format_of(written)
-    assert job_formats.errors(read) == []
-    assert job_formats.to_v1(read) == job_formats.to_v1(written)
 
 
 def test_the_format_that_was_recorded_stays_when_what_it_was_known_by_is_gone():
@@ -112,25 +82,6 @@ class TestMXNetJob:
 
 class TestV1beta1:
     """examples/seeds/001-kubeflow-mxnet-operator."""
-
-    def test_pods_are_all_deleted_unless_it_says_otherwise(self):
-        written = manifest(seeds.SEED_001_STORED)
-        del written["spec"]["cleanPodPolicy"]
-        assert job_formats.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "All"
-        written["spec"]["cleanPodPolicy"] = "Running"
-        assert job_formats.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
-
-    def test_its_pods_are_as_the_document_shows_them(self):
-        built = pod(seeds.SEED_001_STORED, "Worker")
-        (container,) = built["spec"]["containers"]
-        assert container["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
-        assert container["ports"] == [{"containerPort": 9091, "name": "mxjob-port"}]
-        assert variables(built)["DMLC_PS_ROOT_PORT"] == "9091"
-
-    def test_a_label_is_the_key_of_the_tuner_servers(self):
-        for replica_type in ("TunerServer", "Tuner"):
-            config = msgspec.json.decode(variables(pod(seeds.V1BETA1_TUNE, replica_type))["MX_CONFIG"])
-            assert config["labels"]["tunerserver"] == "2080ti"
 
     def test_a_label_leaves_the_template_s_metadata_as_it_was(self):
         written = manifest(seeds.V1BETA1_TUNE)
@@ -191,19 +142,6 @@ class TestListFormat:
         assert spec.run_policy.exit_codes is None  # the table is our own
         assert (spec.job_mode, spec.run_policy.clean_pod_policy) == ("MXTrain", "All")
 
-    def test_a_template_that_says_never_is_never_restarted(self):
-        written = manifest(seeds.SEED_004_DIST)
-        written["spec"]["replicaSpecs"][2]["template"]["spec"]["restartPolicy"] = "Never"
-        specs = job_formats.to_v1(written)["spec"]["mxReplicaSpecs"]
-        assert (specs["Worker"]["restartPolicy"], specs["Server"]["restartPolicy"]) == ("Never", "ExitCode")
-
-    def test_a_chief_that_was_asked_for_decides_about_success(self):
-        assert job(seeds.SEED_004_DIST).spec.success_policy is None
-        written = manifest(seeds.SEED_004_DIST)
-        for chief, policy in (("SCHEDULER", "Scheduler"), ("WORKER", "AllWorkers")):
-            written["spec"]["terminationPolicy"] = {"chief": {"replicaName": chief, "replicaIndex": 0}}
-            assert job_formats.to_v1(written)["spec"]["successPolicy"] == policy
-
     def test_a_chief_that_the_old_operator_wrote_into_an_exported_job_is_no_wish_of_its_user(self):
         """It came with a RuntimeId: the job succeeded with its Scheduler, and a worker was killed while it saved."""
         assert job(seeds.SEED_004_STORED).spec.success_policy is None
@@ -212,11 +150,6 @@ class TestListFormat:
         assert "successPolicy" not in job_formats.to_v1(written)["spec"]
         written["spec"]["terminationPolicy"]["chief"] = {"replicaName": "WORKER", "replicaIndex": 0}
         assert job_formats.to_v1(written)["spec"]["successPolicy"] == "AllWorkers"
-
-    def test_an_entry_without_type_is_a_worker(self):
-        written = manifest(seeds.SEED_004_DIST)
-        del written["spec"]["replicaSpecs"][2]["mxReplicaType"]
-        assert job_formats.to_v1(written) == job_formats.to_v1(manifest(seeds.SEED_004_DIST))
 
     def test_the_scheduler_of_its_pods_is_passed_on(self):
         written = manifest(seeds.SEED_004_DIST)
@@ -275,32 +208,9 @@ class TestFioravanzo:
         del written["spec"]["replicaSpecs"][0]["mxReplicaType"]
         assert job_formats.to_v1(written) == job_formats.to_v1(manifest(seeds.SEED_003_LINEAR))
 
-    def test_exits_from_128_on_are_retried_and_all_others_final(self):
-        codes = job(seeds.SEED_003_LINEAR).spec.run_policy.exit_codes
-        assert codes.retryable == tuple(range(128, 256))
-        assert codes.permanent == ()
-
-    def test_volumes_reach_the_pod_untouched_and_the_old_gpu_limit_under_its_name_of_today(self):
-        built = pod(seeds.SEED_003_GPU, "Worker")
-        share = {"secretName": "mxsecret", "shareName": "mxsn", "readOnly": False}
-        assert built["spec"]["volumes"] == [{"name": "myshare", "azureFile": share}]
-        (container,) = built["spec"]["containers"]
-        assert container["resources"] == {"limits": {"nvidia.com/gpu": 1}}
-        assert container["volumeMounts"] == [{"mountPath": "/", "name": "myshare"}]
-
 
 class TestMlkube:
     """examples/seeds/002-deepinsight."""
-
-    def test_a_local_job_is_one_worker_without_parameter_servers(self):
-        local = job(seeds.DEEPINSIGHT_LOCAL)
-        assert list(local.spec.mx_replica_specs) == ["Worker"]
-        assert variables(pod(seeds.DEEPINSIGHT_LOCAL, "Worker"))["DMLC_NUM_SERVER"] == "0"
-
-    def test_a_distributed_job_has_the_document_s_processes(self):
-        planned = plan(job(seeds.DEEPINSIGHT_DIST), Observed((), ()), NOW)
-        pods = sorted(f"{each.type}-{each.index}" for each in planned.actions if hasattr(each, "attempt"))
-        assert pods == ["Scheduler-0", "Server-0", "Server-1", "Worker-0", "Worker-1", "Worker-2"]
 
     def test_nothing_is_deleted_since_the_document_lists_what_is_done(self):
         assert job(seeds.DEEPINSIGHT_DIST).spec.run_policy.clean_pod_policy == "None"

@@ -84,15 +84,6 @@ def test_converting_twice_changes_nothing_and_converting_changes_no_input(writte
         assert job_formats.to_v1(conversion.manifest) == conversion.manifest
 
 
-@every_job
-def test_every_remark_names_a_field_of_what_was_converted(written: dict[str, Any]) -> None:
-    conversion = convert(written)
-    for remark in conversion.remarks if conversion else ():
-        node: Any = conversion.manifest if conversion else None
-        for key in remark.path:
-            node = node[int(key)] if isinstance(node, list) else node[key]
-
-
 STATES = (
     conditions.CREATED,
     conditions.RUNNING,

@@ -132,36 +132,6 @@ def test_a_manifest_with_one_such_mistake_has_one_message(written, path, says):
     assert says in error.message
 
 
-def test_a_label_beside_a_run_policy_is_refused():
-    written = changed(V1, V1["spec"]["mxReplicaSpecs"] | {}, "spec", "mxReplicaSpecs")
-    replicas = written["spec"]["mxReplicaSpecs"]
-    replicas["Worker"] = {**replicas["Worker"], "label": "x"}
-    (error,) = job_formats.errors(written)
-    assert (error.path, "template.metadata.annotations[tuner-server-key]" in error.detail) == (
-        "spec.mxReplicaSpecs",
-        True,
-    )
-
-
-def test_keys_of_an_mxnetjob_are_in_lower_case():
-    written = manifest(seeds.SEED_000_MXNETJOB)
-    written["spec"]["replicaSpecs"]["Worker"] = written["spec"]["replicaSpecs"].pop("worker")
-    (error,) = job_formats.errors(written)
-    assert error.message.endswith("each key must be one of scheduler, server, worker, in lower case")
-
-
-@pytest.mark.parametrize(
-    ("api_version", "text", "path"),
-    [
-        ("kubeflow.org/v1alpha1", seeds.MXNET_OPERATOR_V1, "spec.mxReplicaSpecs"),
-        ("kubeflow.org/v1beta1", seeds.SEED_004_DIST, "spec.replicaSpecs"),
-    ],
-)
-def test_replicas_in_the_way_of_another_version_are_refused(api_version, text, path):
-    (error, *_others) = job_formats.errors(manifest(text) | {"apiVersion": api_version})
-    assert error.path == path
-
-
 def test_a_list_without_a_scheduler_is_refused_unless_it_is_local():
     written = manifest(seeds.SEED_004_DIST)
     del written["spec"]["replicaSpecs"][:2]
@@ -174,10 +144,3 @@ def test_a_list_without_a_scheduler_is_refused_unless_it_is_local():
 @pytest.mark.parametrize("written", [None, [], "text", {"spec": []}, {"spec": {"replicaSpecs": {}}}, {"kind": 7}])
 def test_what_is_no_job_at_all_is_an_error_and_no_crash(written):
     assert job_formats.errors(written) != []
-
-
-def test_a_spec_that_lacks_its_mode_is_told_of_that_first():
-    """kube-apiserver knows by the number of fields that nothing is misplaced; here, it is wrong."""
-    written = changed(V1, "All", "spec", "cleanupPodPolicy")
-    written["spec"] = {field: written["spec"][field] for field in ("mxReplicaSpecs", "cleanupPodPolicy")}
-    assert [error.path for error in job_formats.errors(written)] == ["spec.jobMode"]
