@@ -52,10 +52,11 @@ class Reader:
         known = memory.decoded
         if known is None or (known.uid, known.generation) != (metadata.uid, metadata.generation):
             known = memory.decoded = _recognise(metadata, msgspec.json.decode(raw))
-        if known.format is V1 and not known.mistakes:
+        if known.format is V1:
             with contextlib.suppress(msgspec.ValidationError):  # Its status may be of another format yet.
                 job = msgspec.json.decode(raw, type=MXJob)
-                return JobRead(job.metadata, job.status, V1, job, None, job)
+                runs = self._remains(job.metadata, job.status, msgspec.json.decode(raw)) if known.mistakes else job
+                return JobRead(job.metadata, job.status, V1, job, None, runs, known.mistakes)
         return self._read(metadata, known, msgspec.json.decode(raw))
 
     def _read(self, metadata: ObjectMeta, known: Decoded, manifest: dict[str, Any]) -> JobRead:

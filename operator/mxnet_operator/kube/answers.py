@@ -83,6 +83,21 @@ class ApiResources(Shape, frozen=True):
     resources: list[_ApiResource]
 
 
+class _LeaseSpec(Shape, frozen=True):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Shape, frozen=True):
+    """Lease, which may have no holder."""
+
+    metadata: Metadata
+    spec: _LeaseSpec | None = None
+
+
 class Meta(msgspec.Struct, frozen=True, rename="camel"):
     """Identity and resourceVersion of an object."""
 

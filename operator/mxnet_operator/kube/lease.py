@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from mxnet_operator.kube import answers
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError
@@ -197,7 +198,7 @@ class LeaderElector:
         lease, self._lease = self._lease, None  # What becomes of the write is unknown until it is answered.
         if lease is None:
             try:
-                lease = await self._client.get(path)
+                lease = await self._client.get(path, shape=answers.Lease)
             except ApiError as error:
                 if error.code != 404:
                     raise
@@ -252,7 +253,7 @@ class LeaderElector:
         path = LEASES.path(self._namespace, self.name)
         try:
             async with asyncio.timeout(_RELEASE_SECONDS):
-                lease = self._lease or await self._client.get(path)
+                lease = self._lease or await self._client.get(path, shape=answers.Lease)
                 spec = lease.get("spec") or {}
                 if spec.get("holderIdentity") == self.identity:
                     await self._client.replace(path, {**lease, "spec": _released(spec)})

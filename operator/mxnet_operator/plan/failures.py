@@ -235,7 +235,7 @@ def _describe(job: MXJob, replica: Replica) -> str:
     if replica.state is ReplicaState.LOST:
         how = _how_it_was_lost(pod)
         rest = f": {why}" if why else ""
-        return f"{replica.label} {how} while the job ran{rest}{_exit_of(pod)}."
+        return f"{replica.label} {how} while the job ran{rest}{_exit_of(pod)}"
     if pod.exit_code:
         who = f"{replica.label}'s init container {pod.init_container}" if pod.init_container else replica.label
         reason = f" ({words})" if (words := _reason_of(job, replica, pod, why)) else ""
@@ -280,8 +280,10 @@ def _how_it_was_lost(pod: PodView) -> str:
 
 
 def _exit_of(pod: PodView) -> str:
-    """Return the exit code of a pod that was deleted or disrupted, which says nothing about its program."""
-    return "" if pod.exit_code is None or pod.end_is_unknown else f"; it ended with exit code {pod.exit_code}"
+    """Return how the program of a pod that was deleted or disrupted ended, which decides nothing."""
+    if pod.exit_code is None or pod.end_is_unknown:
+        return "."
+    return f"; it ended with exit code {pod.exit_code}{_last_lines(pod.message) if pod.message.strip() else '.'}"
 
 
 def _last_lines(message: str) -> str:

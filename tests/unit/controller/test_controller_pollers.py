@@ -94,6 +94,11 @@ def looker():
     return Looker()
 
 
+async def test_a_pod_that_cannot_be_read_keeps_no_job_from_being_reconciled(looker):
+    looker.server.pods.append({"metadata": {"name": "odd"}, "status": {"phase": 1}})
+    assert await looker.look() == CHECK_INTERVAL
+
+
 async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
     looker.server.pods.insert(0, dead(annotations={}))  # of nobody's
     assert await looker.look() == CHECK_INTERVAL

@@ -302,9 +302,11 @@ class TestTheMessage:
         return status_with(job, make_pod(job, "Worker").set(**fields)).conditions[-1].message
 
     def test_says_who_took_the_pod_and_that_its_exit_code_is_not_the_reason(self) -> None:
-        message = self.of(phase="Failed", exit_code=143, disruption="EvictionByEvictionAPI", **TAKEN)
+        fields = {"phase": "Failed", "exit_code": 143, "disruption": "EvictionByEvictionAPI", **TAKEN}
+        message = self.of(**fields)
         assert "worker-0 was disrupted (EvictionByEvictionAPI) while the job ran" in message
-        assert "it ended with exit code 143" in message
+        assert message.endswith("it ended with exit code 143.")
+        assert self.of(**fields, message="a\nb\n").endswith("it ended with exit code 143:\na\nb")
 
     def test_says_that_a_node_shut_down(self) -> None:
         text = "Pod was terminated in response to imminent node shutdown."

@@ -18,6 +18,7 @@ from mxnet_operator.api.conditions import is_terminal
 from mxnet_operator.api.types import MXJob, ObjectMeta
 from mxnet_operator.integrations.argo.workflows import Workflows
 from mxnet_operator.integrations.integration import ReaderContext
+from mxnet_operator.kube import answers
 from mxnet_operator.kube.answers import AnyObject, Metadata, Shape
 from mxnet_operator.kube.errors import ApiError, KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
@@ -146,7 +147,7 @@ class Pollers:
         namespace, name = workflow
         query = {"labelSelector": f"{WORKFLOW_LABEL}={name},{COMPLETED_LABEL}=false"}
         found = await self._client.get_as(PODS.path(namespace), _Pods, query)
-        pods = [msgspec.json.decode(each, type=_Pod) for each in found.items if job.encode() in bytes(each)]
+        pods = [answers.decoded(each, _Pod) for each in found.items if job.encode() in bytes(each)]
         return [
             pod
             for pod in pods
