@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, plan
+from builders import NOW, after, condition, make_mxjob, make_pod, plan, with_policy
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, ReplicaSpec
@@ -12,11 +12,6 @@ from mxnet_operator.builders import build_pod
 from mxnet_operator.plan import Effects, Observed, PodView
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 from mxnet_operator.plan.started import as_started
-
-
-def after(job: MXJob, answer: Effects) -> MXJob:
-    assert answer.status is not None
-    return msgspec.structs.replace(job, status=answer.status)
 
 
 def with_spec(job: MXJob, *, suspend: bool | None = None, **counts: int | None) -> MXJob:
@@ -58,7 +53,7 @@ def suspended(job: MXJob) -> MXJob:
 
 
 def ignored(job: MXJob) -> Condition | None:
-    return next((c for c in job.status.conditions if c.type == "ReplicasChangeIgnored"), None)
+    return condition(job, "ReplicasChangeIgnored")
 
 
 def created(answer: Effects) -> list[CreatePod]:
@@ -82,7 +77,6 @@ class TestWhileItRuns:
         assert (event.type, event.reason) == ("Warning", "ReplicasChangeIgnored")
         job = after(job, answer)
         condition = ignored(job)
-        assert condition is not None
         assert (condition.status, condition.reason, condition.message) == ("True", "NotSuspended", event.message)
         assert f"Worker from 2 to {workers}" in condition.message
         assert job.status.state == "Running"
@@ -130,7 +124,6 @@ class TestWhileItRuns:
         job = with_spec(running(), Worker=3)
         job = with_spec(after(job, plan(job, Observed(pods_of(job, 2)), NOW)), Worker=2)
         condition = ignored(after(job, plan(job, Observed(pods_of(job, 2)), NOW)))
-        assert condition is not None
         assert (condition.status, condition.reason) == ("False", "SpecInSync")
 
     def test_the_pods_are_built_for_what_was_started(self) -> None:
@@ -179,7 +172,6 @@ class TestSuspended:
         }
         job = after(job, plan(job, Observed(), NOW))
         condition = ignored(job)
-        assert condition is not None
         assert condition.status == "False"
         assert len(created(plan(with_spec(job, suspend=False), Observed(), NOW))) == 3
 
@@ -221,7 +213,6 @@ class TestTheScopeOfARestart:
         status = after(edited, answer).status
         assert (status.state, status.restarts) == ("Running", 1)
         told = ignored(after(edited, answer))
-        assert told is not None
         assert f"restartScope from {before} to {after_}" in told.message
 
     def test_a_change_takes_effect_when_the_job_is_suspended_and_resumed(self) -> None:
@@ -229,8 +220,3 @@ class TestTheScopeOfARestart:
         assert job.status.started_scope == ""
         resumed = with_spec(job, suspend=False)
         assert after(resumed, plan(resumed, Observed(), NOW)).status.started_scope == "Job"
-
-
-def with_policy(job: MXJob, **fields: object) -> MXJob:
-    policy = msgspec.structs.replace(job.spec.run_policy, **fields)
-    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))

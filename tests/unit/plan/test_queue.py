@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, make_mxjob, make_pod
+from builders import NOW, JobBuilder, after, make_mxjob, make_pod
 from builders import plan as decided
 
 from mxnet_operator.api import conditions
@@ -87,11 +87,6 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Effects:
 def seen(of: QueueWorkload | None = None, *pods: PodView, **fields: Any) -> Observed:
     known: dict[str, Any] = {"kinds": SERVED, "flavors": (FLAVOR,), "priority": PRIORITY}
     return Observed(pods=pods, facts=(QueueState(workload=of, **(known | fields)),))
-
-
-def after(job: MXJob, answer: Effects) -> MXJob:
-    assert answer.status is not None
-    return msgspec.structs.replace(job, status=answer.status)
 
 
 def admitted_words(job: MXJob) -> tuple[str, str, str]:

@@ -54,7 +54,6 @@ def test_what_can_never_be_created_ends_the_job_in_the_servers_words(
     reason = "" if words is PROXY else REASONS.get(code, "")
     refused = RejectedCreation(kind=kind, name="digits-worker-0", code=code, reason=reason, message=words)
     told = creation_rejected(job, decided, refused, NOW)
-    assert told.status is not None
     newest = told.status.conditions[-1]
     assert words in newest.message
     assert told.status.state == ("Failed" if ends else "Created")
@@ -71,7 +70,6 @@ def test_what_runs_beside_a_pod_that_can_never_be_created_is_stopped() -> None:
     refused = RejectedCreation(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
     told = creation_rejected(job, plan(job, observe(job, *pods), NOW), refused, NOW)
     over = make_mxjob().gang(1, 1).run_policy(cleanPodPolicy="Running").condition("Failed").obj()
-    assert told.status is not None
     assert told.status.replica_statuses["Server"].active == 0
     stopped = plan(over, observe(over, *pods), NOW).actions
     assert {action.name for action in stopped if isinstance(action, DeletePod | StopPod)} == {
@@ -94,7 +92,6 @@ def test_a_job_that_becomes_invalid_has_no_time_left_any_more() -> None:
     status = make_mxjob().worker(1).condition("Running").obj().status
     training = TrainingStatus(epoch=3, epochs=10, progress_percentage=30, estimated_remaining_seconds=9)
     told = reject("digits", replace(status, training=training), ("wrong",), NOW, has_running_pods=False)
-    assert told.status is not None
     assert (told.status.state, told.status.training) == ("Failed", TrainingStatus(epoch=3, epochs=10))
 
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, plan
+from builders import NOW, JobBuilder, PodBuilder, after, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan import Effects, Observed
+from mxnet_operator.plan import Observed
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 from mxnet_operator.plan.failures import given_up, next_attempt
 from mxnet_operator.plan.replicas import restart_scope
@@ -34,18 +34,11 @@ def gang(job: MXJob, *changed: PodBuilder, attempt: int = 0, without: tuple[str,
     return Observed(tuple(pod for name, pod in pods.items() if name not in without), make_services(job))
 
 
-def after(job: MXJob, answer: Effects) -> MXJob:
-    """The job once the status of a plan is stored."""
-    assert answer.status is not None
-    return msgspec.structs.replace(job, status=answer.status)
-
-
 def torn_down(job: MXJob, *failed: PodBuilder) -> MXJob:
     return after(job, plan(job, gang(job, *failed), NOW))
 
 
 def failed_message(status: MXJobStatus | None) -> str:
-    assert status is not None
     assert status.state == "Failed"
     return status.conditions[-1].message
 
@@ -56,7 +49,6 @@ class TestWhatIsRetried:
         job = running().obj()
         answer = plan(job, gang(job, make_pod(job, "Worker", 1).failed(code, "killed\n")), NOW)
         assert answer.actions == ()
-        assert answer.status is not None
         assert (answer.status.state, answer.status.restarts) == ("Restarting", 1)
         assert answer.status.restarts_count_towards_max == 1
         (event,) = answer.events
@@ -66,7 +58,7 @@ class TestWhatIsRetried:
 
     def test_the_jobs_own_lists_come_before_the_table(self) -> None:
         job = running(exitCodes={"retryable": [3], "permanent": [143]}).obj()
-        assert plan(job, gang(job, make_pod(job, "Worker").failed(3)), NOW).status.state == "Restarting"  # type: ignore[union-attr]
+        assert plan(job, gang(job, make_pod(job, "Worker").failed(3)), NOW).status.state == "Restarting"
         failed_message(plan(job, gang(job, make_pod(job, "Worker").failed(143)), NOW).status)
 
 

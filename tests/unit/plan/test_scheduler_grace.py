@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, observe, plan
+from builders import NOW, JobBuilder, PodBuilder, after, condition, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.types import Condition, MXJob
@@ -39,13 +39,7 @@ def look(job: MXJob, seconds: float, at: datetime | None = NOW) -> Effects:
 
 
 def left(answer: Effects) -> Condition | None:
-    status = answer.status
-    return None if status is None else next((c for c in status.conditions if c.type == "SchedulerStillRunning"), None)
-
-
-def after(job: MXJob, answer: Effects) -> MXJob:
-    assert answer.status is not None
-    return msgspec.structs.replace(job, status=answer.status)
+    return condition(answer, "SchedulerStillRunning")
 
 
 def test_for_five_seconds_nothing_is_said_since_its_kubelet_may_tell_later() -> None:
@@ -58,7 +52,6 @@ def test_for_five_seconds_nothing_is_said_since_its_kubelet_may_tell_later() -> 
 def test_then_the_job_says_what_it_waits_for_and_for_how_long() -> None:
     answer = look(gang().obj(), 5)
     condition = left(answer)
-    assert condition is not None
     assert (condition.status, condition.reason) == ("True", "NoDistributedKVStore")
     assert condition.message == (
         f"All Workers exited with code 0 and scheduler-0 goes on: {WORDS} The job succeeds 60 s after the last Worker."
@@ -98,9 +91,7 @@ def test_a_scheduler_that_ends_in_time_takes_the_words_back() -> None:
     pods[0] = make_pod(job, "Scheduler").succeeded()
     answer = plan(job, observe(job, *pods), NOW + 20 * SECOND)
     condition = left(answer)
-    assert condition is not None
     assert condition.status == "False"
-    assert answer.status is not None
     assert answer.status.conditions[-1].message == "MXJob digits is successfully completed."
 
 
@@ -143,7 +134,6 @@ def test_a_job_says_that_its_deadline_ends_the_minute_and_is_requeued_for_it() -
     job = started(gang().run_policy(activeDeadlineSeconds=40).obj(), 0)
     answer = look(job, 5)
     condition = left(answer)
-    assert condition is not None
     assert condition.message.endswith("60 s after the last Worker, or when activeDeadlineSeconds is over.")
     assert answer.requeue_after == 35 * SECOND
 
@@ -178,7 +168,6 @@ def test_the_success_policy_says_whether_it_is_waited_for(policy: str, seconds: 
     assert after(job, answer).status.state == state
     if policy == "Scheduler":
         condition = left(answer)
-        assert condition is not None
         assert "successPolicy Scheduler waits for it" in condition.message
 
 

@@ -33,7 +33,6 @@ def new_job(**run_policy: Any) -> MXJob:
 @pytest.mark.parametrize("reason", ["ErrImagePull", "CreateContainerConfigError", "InvalidImageName"])
 def test_a_container_that_can_not_start_is_named_with_the_kubelets_words(reason: str) -> None:
     condition = started(look(new_job(), **NO_IMAGE | {"waiting_reason": reason}))
-    assert condition is not None
     assert (condition.status, condition.reason) == ("False", reason)
     assert condition.message == f"worker-0 can't start: container mxnet: {reason}: no such image"
 
@@ -56,7 +55,6 @@ def test_it_is_over_once_every_replica_runs() -> None:
     assert look(job) == job.status
     status = look(job, phase="Running", started_at=NOW)
     condition = started(status)
-    assert condition is not None
     assert (condition.status, status.state) == ("True", "Running")
 
 
@@ -79,10 +77,8 @@ def test_the_kubelets_error_is_told_in_place_of_its_silence() -> None:
     job = new_job()
     job = msgspec.structs.replace(job, status=look(job, seconds=60))
     silent = started(job.status)
-    assert silent is not None
     assert silent.reason == "KubeletNotReporting"
     condition = started(look(job, seconds=61, **NO_IMAGE))
-    assert condition is not None
     assert (condition.reason, condition.message) == (
         "ErrImagePull",
         "worker-0 can't start: container mxnet: ErrImagePull: no such image",

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services, plan
+from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services, plan, with_policy
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan import Effects, Observed
@@ -43,11 +43,6 @@ def killed(job: MXJob) -> tuple[PodBuilder, ...]:
     return well, failed.failed(137)
 
 
-def with_suspend(job: MXJob, suspend: bool) -> MXJob:
-    policy = msgspec.structs.replace(job.spec.run_policy, suspend=suspend)
-    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
-
-
 def running(**run_policy: Any) -> MXJob:
     """A job that was created and began to run at NOW."""
     job = new_job(**run_policy)
@@ -56,13 +51,13 @@ def running(**run_policy: Any) -> MXJob:
 
 
 def suspended(job: MXJob, at: float) -> MXJob:
-    job = with_suspend(job, True)
+    job = with_policy(job, suspend=True)
     job = stored(job, look(job, at, *workers(job)))
     return stored(job, look(job, at))
 
 
 def resumed(job: MXJob, at: float) -> MXJob:
-    job = with_suspend(job, False)
+    job = with_policy(job, suspend=False)
     job = stored(job, look(job, at))
     return stored(job, look(job, at, *workers(job)))
 
@@ -106,7 +101,7 @@ class TestBackOff:
 
     def test_a_suspension_neither_counts_nor_waits(self) -> None:
         job = running(backoffLimit=0)
-        job = with_suspend(suspended(job, 10), False)
+        job = with_policy(suspended(job, 10), suspend=False)
         assert len([a for a in look(job, 10).actions if isinstance(a, CreatePod)]) == 2
         job = resumed(suspended(running(backoffLimit=0), 10), 20)
         assert (job.status.restarts, job.status.restarts_count_towards_max, job.status.state) == (1, 0, "Running")
