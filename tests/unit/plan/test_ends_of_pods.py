@@ -102,32 +102,23 @@ def test_out_of_memory_is_final_where_the_same_exit_code_is_not(state: str, reas
 
 
 @pytest.mark.parametrize(
-    ("resources", "said"),
+    ("reasons", "resources", "said"),
     [
-        ({"limits": {"memory": "128Mi"}}, "(OOMKilled: its memory limit is 128Mi)"),
-        ({"limits": {"cpu": 1}}, "(OOMKilled)"),
-        ({"limits": None}, "(OOMKilled)"),
-        (None, "(OOMKilled)"),
+        (["OOMKilled"], {"limits": {"memory": "128Mi"}}, "(OOMKilled: its memory limit is 128Mi)"),
+        (["OOMKilled"], {"limits": {"cpu": 1}}, "(OOMKilled)"),
+        (["OOMKilled"], {"limits": None}, "(OOMKilled)"),
+        (["OOMKilled"], None, "(OOMKilled)"),
+        (["", "Error"], {"limits": {"memory": "2Gi"}}, "(killed: out of memory? its memory limit is 2Gi)"),
+        (["", "Error"], None, "(killed: out of memory?)"),
     ],
 )
-def test_who_was_killed_for_its_memory_says_its_limit(resources: Any, said: str) -> None:
+def test_who_was_killed_has_or_may_have_run_out_of_memory_and_says_its_limit(
+    reasons: list[str], resources: Any, said: str
+) -> None:
     job = make_mxjob().scheduler().worker(1, resources=resources).condition("Running").obj()
-    status = status_with(job, make_pod(job, "Worker").failed(137).set(reason="OOMKilled"))
-    assert f"worker-0 exited with code 137 {said}; it wrote nothing." in status.conditions[-1].message
-
-
-@pytest.mark.parametrize(
-    ("resources", "said"),
-    [
-        ({"limits": {"memory": "2Gi"}}, "(killed: out of memory? its memory limit is 2Gi)"),
-        (None, "(killed: out of memory?)"),
-    ],
-)
-@pytest.mark.parametrize("reason", ["", "Error"])
-def test_who_was_killed_without_a_reason_may_have_run_out_of_memory(reason: str, resources: Any, said: str) -> None:
-    job = make_mxjob().scheduler().worker(1, resources=resources).condition("Running").obj()
-    status = status_with(job, make_pod(job, "Worker").failed(137).set(reason=reason))
-    assert f"worker-0 exited with code 137 {said}; it wrote nothing." in status.conditions[-1].message
+    for reason in reasons:
+        status = status_with(job, make_pod(job, "Worker").failed(137).set(reason=reason))
+        assert f"worker-0 exited with code 137 {said}; it wrote nothing." in status.conditions[-1].message
 
 
 def test_an_init_container_says_its_own_limit() -> None:

@@ -85,13 +85,6 @@ class TestTheGang:
             CreatePod("Worker", 1, 1),
         )
 
-    def test_the_same_failure_is_counted_once_however_often_it_is_seen(self) -> None:
-        job = running().obj()
-        failed = make_pod(job, "Worker").failed(137)
-        job = torn_down(job, failed)
-        for seconds in range(5):
-            assert plan(job, gang(job, failed), NOW + seconds * SECOND).status is None
-
     def test_servers_get_no_grace_and_workers_their_own(self) -> None:
         job = running().obj()
         job = torn_down(job, make_pod(job, "Worker").failed(137))

@@ -77,14 +77,6 @@ def test_a_minute_after_the_last_worker_the_job_has_succeeded_and_what_is_left_i
     }
 
 
-def test_a_controller_that_comes_later_says_both_at_once() -> None:
-    answer = look(gang().obj(), 3600)
-    assert [(event.type, event.reason) for event in answer.events] == [
-        ("Warning", "SchedulerStillRunning"),
-        ("Normal", "MXJobSucceeded"),
-    ]
-
-
 def test_a_scheduler_that_ends_in_time_takes_the_words_back() -> None:
     job = after(gang().obj(), look(gang().obj(), 5))
     pods = workers_done(job)
@@ -194,9 +186,3 @@ def test_no_clock_makes_it_wait_for_long(ended: datetime | None, state: str) -> 
         worker.set(finished_at=ended)
     answer = plan(job, observe(job, *pods), NOW + 6 * SECOND)
     assert (answer.status or job.status).state == state
-
-
-def test_a_job_without_a_scheduler_succeeds_with_its_workers() -> None:
-    job = make_mxjob().worker(1).condition("Created").condition("Running").obj()
-    answer = plan(job, observe(job, make_pod(job, "Worker").succeeded()), NOW)
-    assert after(job, answer).status.state == "Succeeded"

@@ -177,10 +177,6 @@ class TestTimeToLive:
         job = make_mxjob().worker(1).run_policy(ttlSecondsAfterFinished=0).condition("Failed").obj()
         assert plan(job, Observed(), NOW).actions == (DeleteJob("digits", job.metadata.uid),)
 
-    def test_without_it_the_job_is_kept(self) -> None:
-        job = make_mxjob().worker(1).condition("Succeeded").obj()
-        assert plan(job, Observed(), NOW + timedelta(days=999)) == Effects()
-
 
 class TestStop:
     def test_a_job_that_was_stopped_fails_at_once_whatever_it_waits_for_and_keeps_its_pods(self) -> None:

@@ -106,10 +106,6 @@ class TestForce:
         job = restarting()
         assert look(job, going(job), node=state, seconds=10**6).actions == ()
 
-    def test_a_pod_whose_node_was_not_read_is_not_deleted_by_force(self) -> None:
-        job = restarting()
-        assert plan(job, Observed((going(job),), make_services(job)), LATE).actions == ()
-
     def test_a_pod_on_a_dead_node_is_not_deleted_by_force_within_its_grace_period(self) -> None:
         job = restarting()
         assert look(job, going(job), node="Gone", seconds=1).actions == ()
