@@ -58,7 +58,10 @@ def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int =
         or (replica in decisive and not _is_retryable(job, replica))
     )
     if final:
-        return _failure_of(job, final)
+        first = _first_of(final)
+        count = sum(replica.type == first.type for replica in final)
+        headline = f"mxjob {job.metadata.name} is failed because {count} {first.type} replica(s) failed."
+        return Failure(f"{headline} {_describe(job, first)}")
     if restart_scope(job) == "Replica":
         failed = decisive = tuple(sorted(failed, key=_ended_at)[: max(MAX_RESTARTING - terminating, 0)])
         if not failed:
@@ -199,14 +202,6 @@ def _is_retryable(job: MXJob, replica: Replica) -> bool:
     if pod is None or pod.exit_code is None or pod.pod_reason == EVICTED:  # the node's fault, not the program's
         return True
     return is_retryable(pod.exit_code, pod.reason, job.spec.run_policy.exit_codes)
-
-
-def _failure_of(job: MXJob, failed: tuple[Replica, ...]) -> Failure:
-    """Return the failure of a job with these failed replicas, described by the one that failed first."""
-    first = _first_of(failed)
-    count = sum(replica.type == first.type for replica in failed)
-    headline = f"mxjob {job.metadata.name} is failed because {count} {first.type} replica(s) failed."
-    return Failure(f"{headline} {_describe(job, first)}")
 
 
 def _first_of(failed: tuple[Replica, ...]) -> Replica:

@@ -11,6 +11,9 @@ from mxnet_operator.plan import Effects, Observed, ServiceView, reject
 from mxnet_operator.plan.actions import CreatePod, CreateService, DeletePod, DeleteService, StopPod
 
 
+DECIDE = (("Scheduler", 0), ("Worker", 0), ("Worker", 1))
+
+
 def gang(job: MXJob, **states: PodBuilder) -> Observed:
     """All five pods of a 1+2+2 job, running unless a state is given as `worker_1=...`."""
     pods = {
@@ -79,6 +82,13 @@ class TestSuccess:
         }
         answer = plan(job, gang(job, **pods), NOW)
         assert (answer.status is not None and answer.status.state == "Succeeded") is succeeded
+
+
+    def test_a_final_failure_goes_before_a_success_that_is_seen_with_it(self) -> None:
+        job = running_gang().obj()
+        done = {f"{kind.lower()}_{i}": make_pod(job, kind, i).succeeded() for kind, i in DECIDE}
+        answer = plan(job, gang(job, **done, server_0=make_pod(job, "Server").failed(1)), NOW)
+        assert state_after(answer) == "Failed"
 
 
 class TestTerminal:
