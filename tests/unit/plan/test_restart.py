@@ -7,7 +7,7 @@ import pytest
 from builders import NOW, JobBuilder, PodBuilder, after, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan import Observed
+from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 from mxnet_operator.plan.failures import given_up, next_attempt
 from mxnet_operator.plan.replicas import restart_scope
@@ -120,6 +120,19 @@ class TestBackOff:
             job = after(job, plan(job, gang(job, failed, attempt=attempt), NOW))
             assert least <= self.waits(job) <= least * 1.1
             assert plan(job, Observed((), make_services(job)), NOW).actions == ()
+
+    def test_it_is_waited_for_by_whoever_looks_and_by_no_clock_that_was_set_back(self) -> None:
+        job = torn_down(running().obj(), make_pod(running().obj(), "Worker").failed(137))
+
+        def look(seconds: int) -> Effects:
+            return plan(job, Observed((), make_services(job)), NOW + seconds * SECOND)
+
+        assert look(3).requeue_after == look(0).requeue_after - 3 * SECOND
+        assert look(9).actions == ()
+        for at in (12, -120, -3600, -3600 * 24 * 365):
+            assert [type(action) for action in look(at).actions] == [CreatePod] * 4, at
+        for behind in (-1, -10, -60):  # The clock of another leader: it does not cut the wait short.
+            assert 10 * SECOND <= look(behind).requeue_after <= (60 + 11) * SECOND
 
     @pytest.mark.parametrize(("failures", "least"), [(1, 10), (2, 20)])
     def test_once_failures_count_it_goes_by_their_number_alone(self, failures: int, least: int) -> None:
