@@ -9,23 +9,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
+from simulator import queue_invariants as queue
 from simulator import truth
 from simulator.api import CHILDREN, NAMESPACE, PODS, SERVICES, Object
 from simulator.lives import Life, owner_of
-from simulator.queue_invariants import (
-    a_job_has_its_whole_time_to_be_ready,
-    a_workload_asks_for_its_job,
-    admitted_is_what_kueue_says,
-    no_pod_without_quota,
-    one_workload_per_job,
-    only_what_had_begun_is_given_up,
-    only_who_leaves_gives_up_the_place,
-    pods_go_where_their_quota_is,
-    pods_ready_means_that_all_have_started,
-    quota_is_kept_while_pods_are_left,
-    what_kueue_says_is_kept,
-    writes_are_few,
-)
 from simulator.schedule import pod_name
 from simulator.truth import conditions, first_attempt, holds, is_over, restarts, status_of
 from simulator.world import World, Write, is_started
@@ -483,8 +470,9 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
     nobody_joins_a_running_gang_alone,
     services_come_first,
     groups_come_first,
+    queue.no_pod_without_quota,
+    queue.pods_go_where_their_quota_is,
 )
-OF_NEW_QUEUED_PODS: tuple[Invariant, ...] = (*OF_NEW_PODS, no_pod_without_quota, pods_go_where_their_quota_is)
 OF_CHILDREN: tuple[Invariant, ...] = (
     only_own_children_are_touched,
     only_waiting_gangs_are_touched,
@@ -508,24 +496,25 @@ OF_JOBS: tuple[Invariant, ...] = (
     success_is_earned,
     suspended_means_no_pods,
     a_start_lasts,
+    queue.admitted_is_what_kueue_says,
+    queue.only_what_had_begun_is_given_up,
 )
-OF_QUEUED_JOBS: tuple[Invariant, ...] = (*OF_JOBS, admitted_is_what_kueue_says, only_what_had_begun_is_given_up)
 OF_NEW_WORKLOADS: tuple[Invariant, ...] = (
     nothing_is_made_after_the_end,
-    one_workload_per_job,
-    a_workload_asks_for_its_job,
-    writes_are_few,
+    queue.one_workload_per_job,
+    queue.a_workload_asks_for_its_job,
+    queue.writes_are_few,
 )
 OF_WORKLOADS: tuple[Invariant, ...] = (
     only_own_children_are_touched,
-    quota_is_kept_while_pods_are_left,
-    only_who_leaves_gives_up_the_place,
-    a_workload_asks_for_its_job,
-    what_kueue_says_is_kept,
-    pods_ready_means_that_all_have_started,
-    writes_are_few,
+    queue.quota_is_kept_while_pods_are_left,
+    queue.only_who_leaves_gives_up_the_place,
+    queue.a_workload_asks_for_its_job,
+    queue.what_kueue_says_is_kept,
+    queue.pods_ready_means_that_all_have_started,
+    queue.writes_are_few,
 )
-OF_KUEUES_WRITES: tuple[Invariant, ...] = (a_job_has_its_whole_time_to_be_ready,)
+OF_KUEUES_WRITES: tuple[Invariant, ...] = (queue.a_job_has_its_whole_time_to_be_ready,)
 
 
 def broken(world: World, write: Write) -> Iterator[str]:
@@ -538,8 +527,7 @@ def broken(world: World, write: Write) -> Iterator[str]:
 def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
     change, is_new = write.change, write.change.before is None
     if change.resource == world.api.jobs.key:
-        of_jobs = OF_QUEUED_JOBS if world.setup.queue else OF_JOBS
-        return of_jobs if change.before is not None and change.after is not None else ()
+        return OF_JOBS if change.before is not None and change.after is not None else ()
     if change.resource == world.api.workloads.key:
         by_controller = OF_NEW_WORKLOADS if is_new else OF_WORKLOADS
         return OF_KUEUES_WRITES if write.by is None else by_controller
@@ -549,4 +537,4 @@ def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
         return OF_CHILDREN
     if change.resource != PODS.key:
         return (nothing_is_made_after_the_end,)
-    return OF_NEW_QUEUED_PODS if world.setup.queue else OF_NEW_PODS
+    return OF_NEW_PODS
