@@ -114,13 +114,8 @@ def next_attempt(job: MXJob, now: datetime, policy: Policy = DEFAULT) -> datetim
     if since is None or doublings < 0 or since > now + CLOCK_SKEW:
         return None
     wait = min(policy.first_backoff * (1 << min(doublings, 10)), policy.longest_backoff)
-    return after(since, wait.total_seconds() * (1 + JITTER * _fraction(job)))
-
-
-def _fraction(job: MXJob) -> float:
-    """Return a number in [0, 1) that depends on the job and the attempt only."""
-    number: int = zlib.crc32(f"{job.metadata.uid}/{job.status.restarts}".encode())
-    return number / 2**32
+    fraction = zlib.crc32(f"{job.metadata.uid}/{status.restarts}".encode()) / 2**32
+    return after(since, wait.total_seconds() * (1 + JITTER * fraction))
 
 
 def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
@@ -230,7 +225,9 @@ def _describe(job: MXJob, replica: Replica) -> str:
     if replica.state is ReplicaState.LOST:
         how = _how_it_was_lost(pod)
         rest = f": {why}" if why else ""
-        return f"{replica.label} {how} while the job ran{rest}{_exit_of(pod)}."
+        if pod.exit_code is not None and not pod.end_is_unknown:  # It says nothing about the program.
+            rest += f"; it ended with exit code {pod.exit_code}"
+        return f"{replica.label} {how} while the job ran{rest}."
     if pod.exit_code:
         who = f"{replica.label}'s init container {pod.init_container}" if pod.init_container else replica.label
         reason = f" ({words})" if (words := _reason_of(job, replica, pod, why)) else ""
@@ -272,11 +269,6 @@ def _how_it_was_lost(pod: PodView) -> str:
     if pod.disruption:
         return f"was disrupted ({pod.disruption})"
     return "was stopped by its node" if pod.stopped_by_node else "was deleted"
-
-
-def _exit_of(pod: PodView) -> str:
-    """Return the exit code of a pod that was deleted or disrupted, which says nothing about its program."""
-    return "" if pod.exit_code is None or pod.end_is_unknown else f"; it ended with exit code {pod.exit_code}"
 
 
 def _last_lines(message: str) -> str:
