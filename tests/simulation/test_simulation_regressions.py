@@ -125,29 +125,6 @@ def test_a_leader_whose_pods_lag_behind_begins_no_attempt_beside_the_one_before(
     )
 
 
-def test_a_pod_that_its_node_evicts_while_it_is_deleted_by_hand_is_no_failure() -> None:
-    """Seeds 3003880 and 3002081: the eviction counted, and under backoffLimit 0 the job failed."""
-    _check(
-        Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure", policy={"backoffLimit": 0}),
-        ("look", "a"),
-        *_started("server-0"),
-        ("delete pod", "server-0"),
-        ("evict", "server-0"),
-        state="Succeeded",
-    )
-
-
-def test_a_pod_that_is_evicted_while_it_is_drained_is_no_failure() -> None:
-    """Seed 3001563: the kubelet's reason takes the place of the drain's."""
-    _check(
-        msgspec.structs.replace(GANG, restart="OnFailure"),
-        ("look", "a"),
-        *_started("scheduler-0"),
-        ("disrupt", "scheduler-0", "drain"),
-        ("evict", "scheduler-0"),
-    )
-
-
 def test_a_job_that_is_resumed_and_restarts_in_one_look_is_not_suspended() -> None:
     """Seed 3005519: the write of the resumed status missed, and the next one said Suspended and Restarting."""
     _check(
@@ -159,19 +136,6 @@ def test_a_job_that_is_resumed_and_restarts_in_one_look_is_not_suspended() -> No
         ("backoffLimit", 4),
         *_started("worker-1"),
         ("exit", "worker-1", 139),
-    )
-
-
-def test_what_a_gang_does_after_its_first_member_was_taken_is_no_failure_of_its_own() -> None:
-    _check(
-        Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode"),
-        ("look", "a"),
-        *_started("worker-0", "worker-1"),
-        ("hear", "a"),
-        ("disrupt", "worker-0", "preempt"),
-        ("wait", 1),
-        ("exit", "worker-1", 1),
-        state="Succeeded",
     )
 
 

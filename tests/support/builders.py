@@ -8,7 +8,7 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.types import MXJob
+from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
 from mxnet_operator.api.validation import decode
 from mxnet_operator.builders import build_pod
 from mxnet_operator.plan import Effects, NodeView, Observed, PodView, Policy, Reads, ServiceView
@@ -216,6 +216,23 @@ def reads(
     """What a plan must know first; nothing where the observation is enough."""
     answer = decide(job, observed, now, policy or Policy(), rules, integrations=integrations)
     return answer if isinstance(answer, Reads) else Reads()
+
+
+def after(job: MXJob, effects: Effects) -> MXJob:
+    """The job once the status of a plan is stored."""
+    assert effects.status is not None
+    return msgspec.structs.replace(job, status=effects.status)
+
+
+def condition(of: Effects | MXJob, condition_type: str) -> Condition | None:
+    """The condition in the status of a plan or of a job; None where there is none."""
+    return next((c for c in (of.status or MXJobStatus()).conditions if c.type == condition_type), None)
+
+
+def with_policy(job: MXJob, **fields: Any) -> MXJob:
+    """The job after its user changed these fields of its runPolicy."""
+    policy = msgspec.structs.replace(job.spec.run_policy, **fields)
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
 
 
 def built_pod(builder: JobBuilder, replica_type: str = "Worker", index: int = 0, attempt: int = 0) -> dict[str, Any]:

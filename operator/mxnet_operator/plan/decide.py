@@ -230,16 +230,13 @@ POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
 
 def _reads_before(job: MXJob, observed: Observed, effects: Effects) -> Reads | Effects | None:
     """Return what to read before the effects, which would be wrong if a cache lagged behind; None where nothing."""
-    if not observed.pods_listed and (_frees(effects) or (observed.pods_lag and _relies_on_absence(job, effects))):
+    changes = [action for action in effects.actions if isinstance(action, ChangeChild | DeleteChild)]
+    frees = any(action.needs_fresh_pods for action in changes)  # By word of an object that pods may lag behind.
+    if not observed.pods_listed and (frees or (observed.pods_lag and _relies_on_absence(job, effects))):
         return Reads(pods="labelled")
     if not _relies_on_record(job, effects) or observed.job_is_newest:
         return None
     return Reads(newest_job=True) if observed.job_is_newest is None else Effects(requeue_after=_OUTDATED)
-
-
-def _frees(effects: Effects) -> bool:
-    """Return whether effects give away what the job's pods have, by word of an object that pods may lag behind."""
-    return any(isinstance(action, ChangeChild | DeleteChild) and action.needs_fresh_pods for action in effects.actions)
 
 
 def _relies_on_absence(job: MXJob, effects: Effects) -> bool:

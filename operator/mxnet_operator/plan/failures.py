@@ -58,7 +58,10 @@ def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int =
         or (replica in decisive and not _is_retryable(job, replica))
     )
     if final:
-        return _failure_of(job, final)
+        first = _first_of(final)
+        count = sum(replica.type == first.type for replica in final)
+        headline = f"mxjob {job.metadata.name} is failed because {count} {first.type} replica(s) failed."
+        return Failure(f"{headline} {_describe(job, first)}")
     if restart_scope(job) == "Replica":
         failed = decisive = tuple(sorted(failed, key=_ended_at)[: max(MAX_RESTARTING - terminating, 0)])
         if not failed:
@@ -111,13 +114,8 @@ def next_attempt(job: MXJob, now: datetime, policy: Policy = DEFAULT) -> datetim
     if since is None or doublings < 0 or since > now + CLOCK_SKEW:
         return None
     wait = min(policy.first_backoff * (1 << min(doublings, 10)), policy.longest_backoff)
-    return after(since, wait.total_seconds() * (1 + JITTER * _fraction(job)))
-
-
-def _fraction(job: MXJob) -> float:
-    """Return a number in [0, 1) that depends on the job and the attempt only."""
-    number: int = zlib.crc32(f"{job.metadata.uid}/{job.status.restarts}".encode())
-    return number / 2**32
+    fraction = zlib.crc32(f"{job.metadata.uid}/{status.restarts}".encode()) / 2**32
+    return after(since, wait.total_seconds() * (1 + JITTER * fraction))
 
 
 def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
@@ -201,14 +199,6 @@ def _is_retryable(job: MXJob, replica: Replica) -> bool:
     return is_retryable(pod.exit_code, pod.reason, job.spec.run_policy.exit_codes)
 
 
-def _failure_of(job: MXJob, failed: tuple[Replica, ...]) -> Failure:
-    """Return the failure of a job with these failed replicas, described by the one that failed first."""
-    first = _first_of(failed)
-    count = sum(replica.type == first.type for replica in failed)
-    headline = f"mxjob {job.metadata.name} is failed because {count} {first.type} replica(s) failed."
-    return Failure(f"{headline} {_describe(job, first)}")
-
-
 def _first_of(failed: tuple[Replica, ...]) -> Replica:
     """Return the replica that failed first: the others may have followed from it."""
     return min(failed, key=_cause_order)
@@ -235,7 +225,10 @@ def _describe(job: MXJob, replica: Replica) -> str:
     if replica.state is ReplicaState.LOST:
         how = _how_it_was_lost(pod)
         rest = f": {why}" if why else ""
-        return f"{replica.label} {how} while the job ran{rest}{_exit_of(pod)}"
+        if pod.exit_code is not None and not pod.end_is_unknown:  # It decides nothing.
+            lines = _last_lines(pod.message) if pod.message.strip() else "."
+            return f"{replica.label} {how} while the job ran{rest}; it ended with exit code {pod.exit_code}{lines}"
+        return f"{replica.label} {how} while the job ran{rest}."
     if pod.exit_code:
         who = f"{replica.label}'s init container {pod.init_container}" if pod.init_container else replica.label
         reason = f" ({words})" if (words := _reason_of(job, replica, pod, why)) else ""
@@ -277,13 +270,6 @@ def _how_it_was_lost(pod: PodView) -> str:
     if pod.disruption:
         return f"was disrupted ({pod.disruption})"
     return "was stopped by its node" if pod.stopped_by_node else "was deleted"
-
-
-def _exit_of(pod: PodView) -> str:
-    """Return how the program of a pod that was deleted or disrupted ended, which decides nothing."""
-    if pod.exit_code is None or pod.end_is_unknown:
-        return "."
-    return f"; it ended with exit code {pod.exit_code}{_last_lines(pod.message) if pod.message.strip() else '.'}"
 
 
 def _last_lines(message: str) -> str:

@@ -53,7 +53,8 @@ def time_to_live(job: MXJob, now: datetime) -> timedelta | None:
     condition.
     """
     ttl = job.spec.run_policy.ttl_seconds_after_finished
-    ended = job.status.completion_time or _terminal_at(job)
+    since = (conditions.since(job.status.conditions, each) for each in conditions.TERMINAL)
+    ended = job.status.completion_time or next(filter(None, since), None)
     if ttl is None or ended is None:
         return None
     return after(ended, ttl) - now
@@ -68,10 +69,3 @@ def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePo
             yield delete_pod(pod)
         elif unfinished and not pod.stop_requested:
             yield StopPod(pod.name, pod.uid)
-
-
-def _terminal_at(job: MXJob) -> datetime | None:
-    return next(
-        (c.last_transition_time for c in job.status.conditions if c.type in conditions.TERMINAL and c.status == "True"),
-        None,
-    )

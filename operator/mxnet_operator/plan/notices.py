@@ -19,17 +19,9 @@ def noticed(state: JobState) -> Effects:
     """Post the Warnings about a job that was not begun yet."""
     if is_begun(state.job.status):
         return Effects()
-    of_integrations = (event for each in state.integrations for event in each.notices(state))
-    return Effects(events=(*notices(state.asked), *min_workers_ignored(state.specified), *of_integrations))
-
-
-def notices(job: MXJob) -> tuple[Event, ...]:
-    """Return Warnings about a job as written (before defaults)."""
-    return (
-        *_overruled_by_the_controller(job),
-        *_rewritten(job),
-        *unused_gpus(job),
-    )
+    asked, of_integrations = state.asked, (event for each in state.integrations for event in each.notices(state))
+    of_manifest = (*_overruled_by_the_controller(asked), *_rewritten(asked), *unused_gpus(asked))
+    return Effects(events=(*of_manifest, *min_workers_ignored(state.specified), *of_integrations))
 
 
 def _overruled_by_the_controller(job: MXJob) -> Iterator[Event]:

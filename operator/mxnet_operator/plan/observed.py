@@ -171,5 +171,4 @@ class Observed(msgspec.Struct, frozen=True):
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
         """Return the observation without these pods."""
         uids = {pod.uid for pod in pods}
-        kept = tuple(pod for pod in self.pods if pod.uid not in uids)
-        return msgspec.structs.replace(self, pods=kept) if uids else self
+        return msgspec.structs.replace(self, pods=tuple(pod for pod in self.pods if pod.uid not in uids))

@@ -190,11 +190,6 @@ def labels(replicas: Sequence[Replica]) -> str:
     return first_names([replica.label for replica in replicas], NAMED)
 
 
-def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:
-    """Return whether the job asks for at least one replica of the type."""
-    return any(replica.type == replica_type for replica in replicas)
-
-
 def is_tuning(replicas: Iterable[Replica]) -> bool:
     """Return whether the job tunes (MXTune): it has a Tuner, whose success ends it."""
     return bool(replicas_whose(replicas, lambda each: each.works and each.tunes))

@@ -14,7 +14,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MAX_RESULT, MXJob
 from mxnet_operator.plan.actions import Effects, Failure, Success
-from mxnet_operator.plan.replicas import Replica, ReplicaState, has_type, is_tuning, labels, of_types, replicas_whose
+from mxnet_operator.plan.replicas import Replica, ReplicaState, is_tuning, labels, of_types, replicas_whose
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import left_of
 
@@ -29,9 +29,9 @@ WORDS: Final = "workers finished without a distributed kvstore?"
 
 def success(state: JobState) -> Success | Effects:
     """Return the job's success, once it has succeeded and no failed replica is final."""
-    if not has_succeeded(state.job, state.replicas, state.now) or isinstance(state.attempt_end, Failure):
-        return Effects()
-    return Success()
+    policy, is_final = state.job.spec.success_policy, isinstance(state.attempt_end, Failure)
+    is_done = all(replica.state is ReplicaState.DONE for replica in _deciding(policy, state.replicas))
+    return Success() if (is_done or _has_outlived_grace(state)) and not is_final else Effects()
 
 
 def success_is_known(state: JobState) -> bool:
@@ -41,12 +41,6 @@ def success_is_known(state: JobState) -> bool:
     """
     has_failed = any(replica.state is ReplicaState.FAILED for replica in state.replicas)
     return _workers_are_done(state.replicas) and not has_failed and state.job.spec.success_policy != "Scheduler"
-
-
-def has_succeeded(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
-    """Return whether every deciding replica is done; a Scheduler that outlives its Workers decides for a minute."""
-    deciding = _deciding(job.spec.success_policy, replicas)
-    return all(replica.state is ReplicaState.DONE for replica in deciding) or _has_outlived_grace(job, replicas, now)
 
 
 def result_of(replicas: Iterable[Replica]) -> str:
@@ -175,11 +169,10 @@ def without_servers(replicas: tuple[Replica, ...]) -> str:
 def _deciding(policy: str | None, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
     if is_tuning(replicas):
         return replicas_whose(replicas, lambda each: each.decides and each.tunes)
-    if policy == "Scheduler" and has_type(replicas, names.SCHEDULER):
-        return of_types(replicas, names.SCHEDULER)
-    if policy == "AllWorkers" and has_type(replicas, names.WORKER):
-        return of_types(replicas, names.WORKER)
-    return replicas_whose(replicas, lambda each: each.decides and not each.tunes) or replicas
+    named = {"Scheduler": names.SCHEDULER, "AllWorkers": names.WORKER}.get(policy or "", "")
+    return (
+        of_types(replicas, named) or replicas_whose(replicas, lambda each: each.decides and not each.tunes) or replicas
+    )
 
 
 def _is_early(replica: Replica, working: tuple[Replica, ...]) -> bool:
@@ -194,11 +187,11 @@ def _is_early(replica: Replica, working: tuple[Replica, ...]) -> bool:
     return bool(known) and pod.finished_at <= max(known) + AT_ONCE
 
 
-def _has_outlived_grace(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
+def _has_outlived_grace(state: JobState) -> bool:
     """Return whether the job has succeeded though its Scheduler runs; never where successPolicy names the Scheduler."""
-    if job.spec.success_policy == "Scheduler" or not scheduler_left(job, replicas):
+    if state.job.spec.success_policy == "Scheduler" or not scheduler_left(state.job, state.replicas):
         return False
-    return not left_of(SCHEDULER_GRACE, _workers_done_at(replicas), now)
+    return not left_of(SCHEDULER_GRACE, _workers_done_at(state.replicas), state.now)
 
 
 def _workers_are_done(replicas: tuple[Replica, ...]) -> bool:

@@ -9,23 +9,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
+from simulator import queue_invariants as queue
 from simulator import truth
 from simulator.api import CHILDREN, NAMESPACE, PODS, SERVICES, Object
 from simulator.lives import Life, owner_of
-from simulator.queue_invariants import (
-    a_job_has_its_whole_time_to_be_ready,
-    a_workload_asks_for_its_job,
-    admitted_is_what_kueue_says,
-    no_pod_without_quota,
-    one_workload_per_job,
-    only_what_had_begun_is_given_up,
-    only_who_leaves_gives_up_the_place,
-    pods_go_where_their_quota_is,
-    pods_ready_means_that_all_have_started,
-    quota_is_kept_while_pods_are_left,
-    what_kueue_says_is_kept,
-    writes_are_few,
-)
 from simulator.schedule import pod_name
 from simulator.truth import conditions, first_attempt, holds, is_over, restarts, status_of
 from simulator.world import World, Write, is_started
@@ -61,7 +48,7 @@ def attempts_do_not_overlap(world: World, write: Write) -> Iterator[str]:
 
 def nothing_is_made_after_the_end(world: World, write: Write) -> Iterator[str]:
     """A controller that knows that the job is over creates nothing."""
-    if write.by is not None and write.by.seen is not None and is_over(write.by.seen.job):
+    if write.seen is not None and is_over(write.seen.job):
         yield f"{write.change.object['metadata']['name']} was made for a job that is over"
 
 
@@ -69,27 +56,26 @@ def replicas_are_asked_for(world: World, write: Write) -> Iterator[str]:
     """No pod for an index that the job doesn't ask for, and each with its owner."""
     new = write.change.object
     life = world.lives.by_uid.get(new["metadata"]["uid"])
-    seen = write.by.seen if write.by is not None else None
-    if life is None or seen is None or life.owner != seen.job["metadata"]["uid"]:
+    if life is None or write.seen is None or life.owner != write.seen.job["metadata"]["uid"]:
         yield f"{new['metadata']['name']} doesn't belong to the job that it was made for"
-    elif life.index >= truth.replicas(world, seen.job).get(life.type, 0):
+    elif life.index >= truth.replicas(world, write.seen.job).get(life.type, 0):
         yield f"{life.name} is no replica of the job"
-    elif life.attempt > restarts(seen.job):
+    elif life.attempt > restarts(write.seen.job):
         yield f"{life.name} is of attempt {life.attempt} already"
 
 
 def what_is_done_is_not_run_again(world: World, write: Write) -> Iterator[str]:
     """No pod for an index that the creator knew to be completed, nor for a suspended job."""
     life = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
-    if life is None or write.by is None or write.by.seen is None:
+    if life is None or write.seen is None:
         return
-    job = write.by.seen.job
+    job = write.seen.job
     if life.index in truth.indexes(truth.completed(world, job).get(life.type, "")):
         yield f"{life.name} was done, and was made again"
     if truth.asks_to_suspend(job):
         yield f"{life.name} was made for a suspended job"
     for other in truth.attempt_of(world, job):
-        was_seen = write.by.seen.pods.get(other.uid, 0) >= other.since
+        was_seen = write.seen.pods.get(other.uid, 0) >= other.since
         if other.end == "done" and was_seen and (other.type, other.index) == (life.type, life.index):
             yield f"{life.name} was seen to be done, and was made again"
 
@@ -101,9 +87,9 @@ def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[s
     nobody has joined, and what exits with 0 needs no others.
     """
     new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
-    if new is None or write.by is None or write.by.seen is None or not world.restarts_as_gang:
+    if new is None or write.seen is None or not world.restarts_as_gang:
         return
-    seen = write.by.seen
+    seen = write.seen
     for other in truth.attempt_of(world, seen.job):
         if other.end == "done" and not _knew_of_root(world, write, new):
             continue
@@ -121,28 +107,28 @@ def nobody_joins_a_running_gang_alone(world: World, write: Write) -> Iterator[st
     made: a controller that died between the two leaves no trace of a first replica that goes before anybody looks.
     """
     new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
-    if new is None or write.by is None or write.by.seen is None or not world.restarts_as_gang:
+    if new is None or write.seen is None or not world.restarts_as_gang:
         return
     attempt = [life for life in world.lives.of(new.owner) if life.attempt == new.attempt and life.uid != new.uid]
     were_there = {(life.type, life.index) for life in attempt}
-    all_were_there = len(were_there) == sum(truth.replicas(world, write.by.seen.job).values())
+    all_were_there = len(were_there) == sum(truth.replicas(world, write.seen.job).values())
     left = [pod["metadata"]["uid"] for pod in world.api.pods()]
     running = [life for life in attempt if life.uid in left and life.started and not life.end]
-    saw_all = all(write.by.seen.pods.get(life.uid, 0) >= life.started_at for life in running)
+    saw_all = all(write.seen.pods.get(life.uid, 0) >= life.started_at for life in running)
     if all_were_there and running and saw_all and _knew_of_root(world, write, new):
         yield f"{new.name} is alone with {running[0].name}, which had met its predecessor"
 
 
 def _knew_of_root(world: World, write: Write, new: Life) -> bool:
     """Return whether the creator of a pod saw its gang's first replica, or a status was written since that was made."""
-    name, seen = pod_name(world.setup.labels[0]), write.by.seen if write.by is not None else None
+    name, seen = pod_name(world.setup.labels[0]), write.seen
     roots = [life for life in world.lives.of(new.owner) if (life.attempt, life.name) == (new.attempt, name)]
     return any(life.uid in world.told_of or (seen is not None and life.uid in seen.pods) for life in roots)
 
 
 def services_come_first(world: World, write: Write) -> Iterator[str]:
     """Names resolve before pods start: no pod without a Service, unless one went since its creator began to look."""
-    owner, seen = owner_of(write.change.object), write.by.seen if write.by is not None else None
+    owner, seen = owner_of(write.change.object), write.seen
     if seen is None or seen.children["services"] or any(owner_of(each) == owner for each in world.api.services()):
         return
     if world.gone_until.get((owner, SERVICES.key), 0) <= seen.revision:
@@ -154,7 +140,7 @@ def groups_come_first(world: World, write: Write) -> Iterator[str]:
 
     Unless the group went, or the job that hadn't begun was edited, since its creator looked.
     """
-    pod, seen = write.change.object, write.by.seen if write.by is not None else None
+    pod, seen = write.change.object, write.seen
     name = (pod["metadata"].get("labels") or {}).get(coscheduling.LABEL)
     if seen is None or (not world.restarts_as_gang and not world.setup.tunes):
         return
@@ -175,9 +161,9 @@ def groups_come_first(world: World, write: Write) -> Iterator[str]:
 def only_own_children_are_touched(world: World, write: Write) -> Iterator[str]:
     """Nothing is changed or deleted but what belongs to the job that was looked at, by uid."""
     before = write.change.before
-    if before is None or write.by is None or write.by.seen is None:
+    if before is None or write.seen is None:
         return
-    if owner_of(before) != write.by.seen.job["metadata"]["uid"]:
+    if owner_of(before) != write.seen.job["metadata"]["uid"]:
         yield f"{before['metadata']['name']} belongs to somebody else"
 
 
@@ -186,7 +172,7 @@ def only_waiting_gangs_are_touched(world: World, write: Write) -> Iterator[str]:
 
     A leader that hasn't heard of the last touch may touch it again.
     """
-    before, after, seen = write.change.before, write.change.after, write.by.seen if write.by is not None else None
+    before, after, seen = write.change.before, write.change.after, write.seen
     if before is None or after is None or seen is None or _touched(before) == _touched(after):
         return
     owner = owner_of(after)
@@ -314,8 +300,7 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     there_were = sum(life.counts for life in truth.decisive(world, ended))
     if world.restarts_as_gang:
         there_were = min(there_were, 1)
-    seen = write.by.seen if write.by is not None else None
-    waits = truth.asks_to_suspend(before) or (seen is not None and truth.waits_in_queue(world, seen))
+    waits = truth.asks_to_suspend(before) or (write.seen is not None and truth.waits_in_queue(world, write.seen))
     if not holds(after, "Restarting") or holds(before, "Suspended") or waits:
         there_were = min(there_were, failures)  # Suspended in the same moment: the attempt ends for that.
     if failures != there_were:
@@ -371,8 +356,7 @@ def a_sound_attempt_goes_on(world: World, write: Write) -> Iterator[str]:
     before, after = write.change.before, write.change.after
     if before is None or after is None or truth.asks_to_suspend(before) or truth.may_miss_deadlines(after):
         return
-    seen = write.by.seen if write.by is not None else None
-    if seen is not None and truth.waits_in_queue(world, seen):
+    if write.seen is not None and truth.waits_in_queue(world, write.seen):
         return
     if restarts(after) == restarts(before) and holds(before, "Failed") == holds(after, "Failed"):
         return
@@ -455,9 +439,8 @@ def suspended_means_no_pods(world: World, write: Write) -> Iterator[str]:
         return
     if "startTime" in status_of(after) and not is_over(after):
         yield "a suspended job has a startTime"
-    seen = write.by.seen if write.by is not None else None
-    if not holds(before, "Suspended") and seen is not None and seen.pods:
-        yield f"the job is Suspended and still has {len(seen.pods)} pods"
+    if not holds(before, "Suspended") and write.seen is not None and write.seen.pods:
+        yield f"the job is Suspended and still has {len(write.seen.pods)} pods"
 
 
 def a_start_lasts(world: World, write: Write) -> Iterator[str]:
@@ -487,8 +470,9 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
     nobody_joins_a_running_gang_alone,
     services_come_first,
     groups_come_first,
+    queue.no_pod_without_quota,
+    queue.pods_go_where_their_quota_is,
 )
-OF_NEW_QUEUED_PODS: tuple[Invariant, ...] = (*OF_NEW_PODS, no_pod_without_quota, pods_go_where_their_quota_is)
 OF_CHILDREN: tuple[Invariant, ...] = (
     only_own_children_are_touched,
     only_waiting_gangs_are_touched,
@@ -512,24 +496,25 @@ OF_JOBS: tuple[Invariant, ...] = (
     success_is_earned,
     suspended_means_no_pods,
     a_start_lasts,
+    queue.admitted_is_what_kueue_says,
+    queue.only_what_had_begun_is_given_up,
 )
-OF_QUEUED_JOBS: tuple[Invariant, ...] = (*OF_JOBS, admitted_is_what_kueue_says, only_what_had_begun_is_given_up)
 OF_NEW_WORKLOADS: tuple[Invariant, ...] = (
     nothing_is_made_after_the_end,
-    one_workload_per_job,
-    a_workload_asks_for_its_job,
-    writes_are_few,
+    queue.one_workload_per_job,
+    queue.a_workload_asks_for_its_job,
+    queue.writes_are_few,
 )
 OF_WORKLOADS: tuple[Invariant, ...] = (
     only_own_children_are_touched,
-    quota_is_kept_while_pods_are_left,
-    only_who_leaves_gives_up_the_place,
-    a_workload_asks_for_its_job,
-    what_kueue_says_is_kept,
-    pods_ready_means_that_all_have_started,
-    writes_are_few,
+    queue.quota_is_kept_while_pods_are_left,
+    queue.only_who_leaves_gives_up_the_place,
+    queue.a_workload_asks_for_its_job,
+    queue.what_kueue_says_is_kept,
+    queue.pods_ready_means_that_all_have_started,
+    queue.writes_are_few,
 )
-OF_KUEUES_WRITES: tuple[Invariant, ...] = (a_job_has_its_whole_time_to_be_ready,)
+OF_KUEUES_WRITES: tuple[Invariant, ...] = (queue.a_job_has_its_whole_time_to_be_ready,)
 
 
 def broken(world: World, write: Write) -> Iterator[str]:
@@ -542,8 +527,7 @@ def broken(world: World, write: Write) -> Iterator[str]:
 def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
     change, is_new = write.change, write.change.before is None
     if change.resource == world.api.jobs.key:
-        of_jobs = OF_QUEUED_JOBS if world.setup.queue else OF_JOBS
-        return of_jobs if change.before is not None and change.after is not None else ()
+        return OF_JOBS if change.before is not None and change.after is not None else ()
     if change.resource == world.api.workloads.key:
         by_controller = OF_NEW_WORKLOADS if is_new else OF_WORKLOADS
         return OF_KUEUES_WRITES if write.by is None else by_controller
@@ -553,4 +537,4 @@ def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
         return OF_CHILDREN
     if change.resource != PODS.key:
         return (nothing_is_made_after_the_end,)
-    return OF_NEW_QUEUED_PODS if world.setup.queue else OF_NEW_PODS
+    return OF_NEW_PODS

@@ -25,15 +25,15 @@ KUEUES = ("Evicted", "Preempted", "DeactivationTarget")
 
 def no_pod_without_quota(world: World, write: Write) -> Iterator[str]:
     """No pod for a job that names a queue before that has admitted it, nor once it wants the quota back."""
-    seen = write.by.seen if write.by is not None else None
-    if seen is not None and truth.waits_in_queue(world, seen):
+    if write.seen is not None and truth.waits_in_queue(world, write.seen):
         yield f"{write.change.object['metadata']['name']} was made for a job that its queue doesn't admit"
 
 
 def pods_go_where_their_quota_is(world: World, write: Write) -> Iterator[str]:
     """Each pod is for the nodes of the flavor that its quota is of."""
-    seen = write.by.seen if write.by is not None else None
-    known = truth.known_workload(world, seen) if seen is not None and truth.queue_of(seen.job) else None
+    known = (
+        truth.known_workload(world, write.seen) if write.seen is not None and truth.queue_of(write.seen.job) else None
+    )
     if known is None:
         return
     sets = ((known.get("status") or {}).get("admission") or {}).get("podSetAssignments") or ()
@@ -51,12 +51,17 @@ def quota_is_kept_while_pods_are_left(world: World, write: Write) -> Iterator[st
     But for pods that another leader has made meanwhile, and for a job that has left its queue: it runs without quota.
     """
     before, after = write.change.before, write.change.after
-    seen = write.by.seen if write.by is not None else None
-    if before is None or seen is None or not truth.queue_of(seen.job) or not _holds(before) or _holds(after):
+    if (
+        before is None
+        or write.seen is None
+        or not truth.queue_of(write.seen.job)
+        or not _holds(before)
+        or _holds(after)
+    ):
         return
     for pod in world.api.pods():
         life = world.lives.by_uid.get(pod["metadata"]["uid"])
-        if life is None or life.owner != owner_of(before) or life.made_at > seen.revision:
+        if life is None or life.owner != owner_of(before) or life.made_at > write.seen.revision:
             continue
         if after is None or not is_true(after, "Finished") or pod["status"]["phase"] in ("Pending", "Running"):
             yield f"the quota of {life.name} was given back before it had gone"
@@ -77,10 +82,9 @@ def a_workload_asks_for_its_job(world: World, write: Write) -> Iterator[str]:
     None is made for a job that its user suspends, and none changed that has quota.
     """
     before, after = write.change.before, write.change.after
-    seen = write.by.seen if write.by is not None else None
-    if after is None or seen is None or (before is not None and before["spec"] == after["spec"]):
+    if after is None or write.seen is None or (before is not None and before["spec"] == after["spec"]):
         return
-    job = _job_as_asked(world, write) if before is not None else seen.job
+    job = _job_as_asked(world, write) if before is not None else write.seen.job
     if job is None:
         return
     if before is not None and has_quota(before):
@@ -117,20 +121,19 @@ def what_kueue_says_is_kept(world: World, write: Write) -> Iterator[str]:
 def pods_ready_means_that_all_have_started(world: World, write: Write) -> Iterator[str]:
     """PodsReady: each replica's process has run in this attempt."""
     before, after = write.change.before, write.change.after
-    seen = write.by.seen if write.by is not None else None
     if (
         before is None
         or after is None
-        or seen is None
+        or write.seen is None
         or is_true(before, "PodsReady")
         or not is_true(after, "PodsReady")
     ):
         return
-    lives = truth.attempt_of(world, seen.job)
+    lives = truth.attempt_of(world, write.seen.job)
     if not world.restarts_as_gang:
         lives = world.lives.of(owner_of(after))
     started = {(life.type, life.index) for life in lives if life.started}
-    missing = sum(truth.replicas(world, seen.job).values()) - len(started)
+    missing = sum(truth.replicas(world, write.seen.job).values()) - len(started)
     if missing:
         yield f"all pods are said to be ready, and {missing} replicas have not started"
 
@@ -158,20 +161,23 @@ def a_job_has_its_whole_time_to_be_ready(world: World, write: Write) -> Iterator
 def admitted_is_what_kueue_says(world: World, write: Write) -> Iterator[str]:
     """The job's condition Admitted is true while its Workload's is, and no eviction is under way."""
     before, after = write.change.before, write.change.after
-    seen = write.by.seen if write.by is not None else None
-    if seen is None or truth.is_over(after) or truth.holds(before, "Admitted") or not truth.holds(after, "Admitted"):
+    if (
+        write.seen is None
+        or truth.is_over(after)
+        or truth.holds(before, "Admitted")
+        or not truth.holds(after, "Admitted")
+    ):
         return
-    if truth.waits_in_queue(world, seen):
+    if truth.waits_in_queue(world, write.seen):
         yield "the job says that it is admitted"
 
 
 def only_what_had_begun_is_given_up(world: World, write: Write) -> Iterator[str]:
     """An attempt of which nothing ever existed is not given up for a job that waits: nothing would be restarted."""
     before, after = write.change.before, write.change.after
-    seen = write.by.seen if write.by is not None else None
-    if before is None or seen is None or truth.restarts(after) == truth.restarts(before):
+    if before is None or write.seen is None or truth.restarts(after) == truth.restarts(before):
         return
-    waits = truth.waits_in_queue(world, seen) or truth.asks_to_suspend(seen.job)
+    waits = truth.waits_in_queue(world, write.seen) or truth.asks_to_suspend(write.seen.job)
     lives = world.lives.of(before["metadata"]["uid"])
     if waits and not any(life.attempt == truth.restarts(before) for life in lives) and world.restarts_as_gang:
         yield f"attempt {truth.restarts(before)} was given up, and had no pods"
@@ -179,11 +185,12 @@ def only_what_had_begun_is_given_up(world: World, write: Write) -> Iterator[str]
 
 def _job_as_asked(world: World, write: Write) -> Object | None:
     """The job that a controller asked the server for before it wrote; None where it is gone."""
-    seen = write.by.seen if write.by is not None else None
-    if seen is None or write.by is None or write.by.held:  # Held: the job may have changed since it was asked for.
-        return seen.job if seen is not None else None
+    if (
+        write.seen is None or write.by is None or write.by.held
+    ):  # Held: the job may have changed since it was asked for.
+        return write.seen.job if write.seen is not None else None
     job = world.job
-    return job if job is not None and job["metadata"]["uid"] == seen.job["metadata"]["uid"] else None
+    return job if job is not None and job["metadata"]["uid"] == write.seen.job["metadata"]["uid"] else None
 
 
 def _holds(workload: Object | None) -> bool:

@@ -102,7 +102,7 @@ def attempt_of(world: World, job: Object | None) -> list[Life]:
 
 def ended_and_seen(world: World, write: Write) -> list[Life]:
     """Of the attempt that a status write is about, the ended pods whose end its writer had seen."""
-    seen = write.by.seen.pods if write.by is not None and write.by.seen is not None else {}
+    seen = write.seen.pods if write.seen is not None else {}
     pods = attempt_of(world, write.change.before)
     return [life.as_of(seen[life.uid]) for life in pods if life.end and seen.get(life.uid, 0) >= life.since]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.api import JOB, NAMESPACE, PODS, Api, Object
 from simulator.clock import Clock
-from simulator.controller import Controller
+from simulator.controller import Controller, Seen
 from simulator.kubelet import Kubelet
 from simulator.kueue import Kueue
 from simulator.lives import Lives, owner_of
@@ -29,6 +29,11 @@ class Write:
 
     change: Change
     by: Controller | None
+
+    @property
+    def seen(self) -> Seen | None:
+        """What its controller knew of the job."""
+        return self.by.seen if self.by is not None else None
 
 
 class World:

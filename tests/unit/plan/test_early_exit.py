@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
+from builders import NOW, PodBuilder, condition, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan import Effects
@@ -38,8 +38,7 @@ def look(job: MXJob, seconds: float, *pods: PodBuilder) -> Effects:
 
 
 def said(answer: Effects) -> Condition | None:
-    status = answer.status
-    return None if status is None else next((c for c in status.conditions if c.type == "ServersExited"), None)
+    return condition(answer, "ServersExited")
 
 
 def bash(job: MXJob) -> list[PodBuilder]:
@@ -59,7 +58,6 @@ def test_it_is_said_once_workers_still_run_a_minute_later() -> None:
     assert early.requeue_after == SECOND
     answer = look(job, 62, *bash(job))
     condition = said(answer)
-    assert condition is not None
     assert (condition.status, condition.reason) == ("True", "ExitedEarly")
     assert condition.message == (
         "scheduler-0, server-0 exited with code 0 before any training could begin: worker-0, worker-1 probably wait for"
@@ -68,7 +66,6 @@ def test_it_is_said_once_workers_still_run_a_minute_later() -> None:
     assert [(event.type, event.reason, event.message) for event in answer.events] == [
         ("Warning", "ServersExited", condition.message)
     ]
-    assert answer.status is not None
     assert answer.status.state == "Running"
 
 
@@ -76,7 +73,6 @@ def test_of_a_tuning_likewise() -> None:
     job = job_of(TUNING)
     pods = [exited(job, "TunerTracker", 1), exited(job, "TunerServer", 1), running(job, "Tuner")]
     condition = said(look(job, 90, *pods))
-    assert condition is not None
     assert condition.message == (
         "tunertracker-0, tunerserver-0 exited with code 0 before any tuning could begin: tuner-0 probably waits for"
         " ever. Check the command and the image of the TunerTracker and TunerServer."
@@ -92,7 +88,6 @@ def test_a_smoke_test_whose_every_replica_exits_at_once_succeeds(shape: dict[str
         for index in range(count)
     ]
     answer = look(job, 1, *pods)
-    assert answer.status is not None
     assert answer.status.state == "Succeeded"
     assert said(answer) is None
 
@@ -146,7 +141,6 @@ def test_a_progress_deadline_ends_it_but_not_before_it_is_said(seconds: int, at:
     before = look(job, at - 1, *bash(job))
     assert before.status is None or before.status.state == "Running"
     answer = look(job, at, *bash(job))
-    assert answer.status is not None
     assert answer.status.state == "Failed"
     assert answer.status.conditions[-1].message.startswith(
         f"mxjob digits is failed because it made no progress for {seconds} s: scheduler-0, server-0 exited with code 0"
@@ -160,7 +154,6 @@ def test_it_is_taken_back_with_the_attempt() -> None:
     job = msgspec.structs.replace(job, status=answer.status)
     fresh = [running(job, "Scheduler"), running(job, "Server"), running(job, "Worker", 0), running(job, "Worker", 1)]
     condition = said(look(job, 100, *fresh))
-    assert condition is not None
     assert condition.status == "False"
 
 

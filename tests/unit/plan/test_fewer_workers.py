@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, make_mxjob, make_pod, plan, reads
+from builders import NOW, JobBuilder, after, condition, make_mxjob, make_pod, plan, reads
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders.environment import environment
 from mxnet_operator.integrations.gangs.gang import PODGROUPS, gang_of
 from mxnet_operator.integrations.gangs.local import gang_member
 from mxnet_operator.integrations.gangs.policy import GangPolicy
 from mxnet_operator.integrations.kueue.policy import asks_for
-from mxnet_operator.plan import Effects, Observed
+from mxnet_operator.plan import Observed
 from mxnet_operator.plan.actions import CreatePod
 from mxnet_operator.plan.children import SERVICES
 from mxnet_operator.plan.started import as_started
@@ -50,25 +50,16 @@ def pods(job: MXJob, *unplaced: str, words: str = NO_NODE, placed: datetime = NO
     return Observed(tuple(made))
 
 
-def later(job: MXJob, answer: Effects) -> MXJob:
-    assert answer.status is not None
-    return msgspec.structs.replace(job, status=answer.status)
-
-
-def condition(job: MXJob, kind: str) -> Condition | None:
-    return next((each for each in job.status.conditions if each.type == kind), None)
-
-
 def shrunk() -> MXJob:
     """The job, torn down to three Workers."""
     job = restarted()
-    return later(job, plan(job, pods(job, "worker-3"), NOW + MINUTE))
+    return after(job, plan(job, pods(job, "worker-3"), NOW + MINUTE))
 
 
 def test_a_worker_that_gets_no_node_for_a_minute_is_left_out_of_the_next_attempt() -> None:
     job = restarted()
     answer = plan(job, pods(job, "worker-3"), NOW + MINUTE)
-    next_job = later(job, answer)
+    next_job = after(job, answer)
     status = next_job.status
     assert (status.state, status.restarts, status.restarts_count_towards_max) == ("Restarting", 2, 0)
     assert (status.fewer_replicas, status.ready, status.started_replicas["Worker"]) == ({"Worker": 3}, "0/5", 4)
@@ -133,43 +124,40 @@ class TestWithFewer:
         job = shrunk()
         answer = plan(job, pods(job), NOW + 2 * MINUTE)
         (event,) = answer.events
-        job = later(job, answer)
+        job = after(job, answer)
         found = condition(job, "FewerWorkers")
-        assert found is not None
         words = "The job runs with 3 of 4 Workers, since the others had no node. A further restart begins with all."
         assert (event.reason, event.message, found.message) == ("FewerWorkers", words, words)
         assert (job.status.state, job.status.ready, job.status.started_replicas["Worker"]) == ("Running", "5/5", 4)
         assert plan(job, pods(job), NOW + 3 * MINUTE).events == ()
         done = [make_pod(job, kind, index).set(attempt=2).succeeded().obj() for kind, index in PODS[:-1]]
-        assert later(job, plan(job, Observed(tuple(done)), NOW + 3 * MINUTE)).status.state == "Succeeded"
+        assert after(job, plan(job, Observed(tuple(done)), NOW + 3 * MINUTE)).status.state == "Succeeded"
 
     def test_the_next_restart_begins_with_all(self) -> None:
         job = shrunk()
-        job = later(job, plan(job, pods(job), NOW + 2 * MINUTE))
+        job = after(job, plan(job, pods(job), NOW + 2 * MINUTE))
         lost = tuple(pod for pod in pods(job).pods if pod.name != "digits-worker-0")
-        job = later(job, plan(job, Observed(lost), NOW + 3 * MINUTE))
+        job = after(job, plan(job, Observed(lost), NOW + 3 * MINUTE))
         assert (job.status.restarts, job.status.fewer_replicas, job.status.ready) == (3, {}, "0/6")
         created = plan(job, Observed(), NOW + 10 * MINUTE).actions
         assert ("Worker", 3) in [(each.type, each.index) for each in created if isinstance(each, CreatePod)]
-        job = later(job, plan(job, pods(job), NOW + 10 * MINUTE))
+        job = after(job, plan(job, pods(job), NOW + 10 * MINUTE))
         found = condition(job, "FewerWorkers")
-        assert found is not None
         assert found.status == "False"
 
     def test_it_may_become_fewer_still(self) -> None:
         job = shrunk()
-        job = later(job, plan(job, pods(job, "worker-0"), NOW + MINUTE))
+        job = after(job, plan(job, pods(job, "worker-0"), NOW + MINUTE))
         assert (job.status.restarts, job.status.fewer_replicas) == (3, {"Worker": 2})
 
     def test_a_suspension_ends_it(self) -> None:
         job = shrunk()
-        job = later(job, plan(job, pods(job), NOW + 2 * MINUTE))
+        job = after(job, plan(job, pods(job), NOW + 2 * MINUTE))
         policy = msgspec.structs.replace(job.spec.run_policy, suspend=True)
         job = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
-        job = later(job, plan(job, pods(job), NOW + 3 * MINUTE))
-        job = later(job, plan(job, Observed(), NOW + 3 * MINUTE))
+        job = after(job, plan(job, pods(job), NOW + 3 * MINUTE))
+        job = after(job, plan(job, Observed(), NOW + 3 * MINUTE))
         found = condition(job, "FewerWorkers")
-        assert found is not None
         assert (job.status.state, job.status.fewer_replicas, job.status.ready) == ("Suspended", {}, "0/6")
         assert found.status == "False"
 
@@ -177,7 +165,7 @@ class TestWithFewer:
         builder = make_mxjob().worker(2).restart("ExitCode").run_policy(minWorkers=1)
         job = restarted(builder, fewer_replicas={"Worker": 1}, restarts=2)
         alone = Observed((make_pod(job, "Worker", 0).running().set(attempt=2).obj(),))
-        status = later(job, plan(job, alone, NOW)).status
+        status = after(job, plan(job, alone, NOW)).status
         assert (status.started_scope, status.state) == ("Job", "Running")
         assert not any(each.type == "ReplicasChangeIgnored" for each in status.conditions)
 
@@ -199,7 +187,6 @@ class TestOfGangSchedulers:
     def test_a_restarted_gang_asks_for_fewer(self, policy: Any, status: Any, minimum: int) -> None:
         job = as_started(with_defaults(restarted(asked(**policy), **status)))
         gang = gang_of(job)
-        assert gang is not None
         assert (gang.minimum, gang.members) == (minimum, 5 if "fewer_replicas" in status else 6)
         members = gang_member(job, 1)
         assert members == f"attempt-1/{gang.members}/" + (f"/{minimum}" if minimum != gang.members else "")
@@ -213,7 +200,7 @@ class TestOfGangSchedulers:
         job = restarted()
         rules, integrations = (SERVICES, PODGROUPS), (GangPolicy(),)
         observed = pods(job, "server-0", "worker-3")
-        status = later(job, plan(job, observed, NOW + MINUTE, rules=rules, integrations=integrations)).status
+        status = after(job, plan(job, observed, NOW + MINUTE, rules=rules, integrations=integrations)).status
         assert (status.restarts, status.fewer_replicas) == (2, {})
         assert "gives back the room" in status.conditions[-1].message
 

@@ -81,7 +81,6 @@ class TestOnTheLocalCluster:
 
     def test_more_than_the_job_has_is_said_at_once(self) -> None:
         answer = self.look(job("Job", {"minAvailable": 10}))
-        assert answer.status is not None
         (told,) = (each for each in answer.status.conditions if each.type == "PodsScheduled")
         assert (told.status, told.reason) == ("False", "MinAvailableTooLarge")
         assert "minAvailable is 10, and the job has 9 pods: set it to 9 or less" in told.message

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan, reads
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan, reads, with_policy
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
@@ -28,9 +28,9 @@ NOTHING_SAID: dict[str, Any] = {
 }
 
 
-def begun(shape: str, restart: str = "ExitCode", **status: Any) -> MXJob:
+def begun(shape: str, restart: str = "ExitCode", policy: dict[str, Any] | None = None, **status: Any) -> MXJob:
     """A gang that this controller has begun, in its first attempt, and that never said Running."""
-    builder = make_mxjob().run_policy(restartScope="Job").condition("Created")
+    builder = make_mxjob().run_policy(restartScope="Job", **(policy or {})).condition("Created")
     for replica_type, count in SHAPES[shape].items():
         builder = builder.replicas(replica_type, count)
     job = builder.restart(restart).obj()
@@ -103,7 +103,6 @@ def test_one_that_is_missing_while_none_of_the_others_has_started_is_created() -
 def test_under_never_a_member_that_is_known_to_have_gone_fails_the_job() -> None:
     job = begun("ps-lite", "Never", created_attempts=1)
     answer = plan(job, observe(job, *(pod.running() for pod in all_pods(job, "ps-lite")[:-1])), NOW)
-    assert answer.status is not None
     assert answer.status.state == "Failed"
     assert "worker-1 is gone: its pod was removed while the job ran." in answer.status.conditions[-1].message
 
@@ -111,7 +110,6 @@ def test_under_never_a_member_that_is_known_to_have_gone_fails_the_job() -> None
 def test_that_all_pods_exist_is_recorded_where_the_creator_could_not() -> None:
     job = begun("ps-lite")
     answer = plan(job, observe(job, *all_pods(job, "ps-lite")), NOW)
-    assert answer.status is not None
     assert answer.status.created_attempts == 1
 
 
@@ -123,8 +121,7 @@ def test_nothing_follows_from_what_another_operator_created_first() -> None:
 
 def test_a_job_is_suspended_as_one_that_has_run_once_all_its_pods_have_existed() -> None:
     job = begun("ps-lite", created_attempts=1)
-    spec = msgspec.structs.replace(job.spec, run_policy=msgspec.structs.replace(job.spec.run_policy, suspend=True))
-    assert restarts(plan(msgspec.structs.replace(job, spec=spec), observe(job), NOW)) == 1
+    assert restarts(plan(with_policy(job, suspend=True), observe(job), NOW)) == 1
 
 
 def reported(job: MXJob, *, state: bool = True) -> MXJob:
@@ -137,19 +134,7 @@ def reported(job: MXJob, *, state: bool = True) -> MXJob:
 @pytest.mark.parametrize("state", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_new_job_that_could_not_be_reconciled_at_first_is_begun_as_any_new_one(shape: str, state: bool) -> None:
-    new = begun(shape)
-    new = msgspec.structs.replace(new, status=msgspec.structs.replace(new.status, **NOTHING_SAID))
-    new = msgspec.structs.replace(
-        new,
-        spec=msgspec.structs.replace(
-            new.spec,
-            run_policy=make_mxjob()
-            .worker(1)
-            .run_policy(restartScope="Job", schedulingPolicy={"queue": "a"})
-            .obj()
-            .spec.run_policy,
-        ),
-    )
+    new = begun(shape, policy={"schedulingPolicy": {"queue": "a"}}, **NOTHING_SAID)
     job = reported(new, state=state)
     root, *others = all_pods(job, shape)
     answer, of_new = plan(job, observe(job), NOW), plan(new, observe(new), NOW)

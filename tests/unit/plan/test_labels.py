@@ -28,7 +28,6 @@ def seen(labels: dict[str, str | None]) -> PodView:
     kept = {key: value for key, value in changed.items() if value is not None}
     metadata = {**manifest["metadata"], "uid": "w", "labels": kept}
     child = project_pod(msgspec.Raw(msgspec.json.encode({**manifest, "metadata": metadata, "status": {}})))
-    assert child is not None
     return child.view
 
 
@@ -52,7 +51,6 @@ def test_a_pod_of_training_operator_is_what_its_labels_say() -> None:
         "ownerReferences": build_pod(with_defaults(JOB), "Worker", 1, 0)["metadata"]["ownerReferences"],
     }
     child = project_pod(msgspec.Raw(msgspec.json.encode({"metadata": metadata, "status": {}})))
-    assert child is not None
     assert (child.view.index, child.view.attempt, child.view.is_watched) == (1, 0, True)
 
 

@@ -37,13 +37,6 @@ def test_other_numbers_are_written_within_5_seconds_and_not_more_often() -> None
     assert said(job) == MISSING_1
 
 
-def test_while_they_stay_nothing_is_written_and_nothing_is_due() -> None:
-    job, _ = look(make_mxjob().worker(9).obj(), MISSING_2, NOW)
-    for later in (1, 60):
-        _, answer = look(job, MISSING_2, NOW + later * SECOND)
-        assert (answer.status, answer.requeue_after) == (None, None)
-
-
 def test_a_job_that_waits_too_long_fails_in_the_schedulers_words() -> None:
     job = make_mxjob().worker(9).run_policy(schedulingPolicy={"scheduleTimeoutSeconds": 60}).obj()
     job, _ = look(job, MISSING_2, NOW)

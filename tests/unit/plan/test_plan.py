@@ -1,6 +1,7 @@
 """What `plan` decides, as tables: who decides success, what fails a job, what is created, written, and cleaned up."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, observe, plan
@@ -9,6 +10,9 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.gangs.policy import GangPolicy
 from mxnet_operator.plan import Effects, Observed, ServiceView, reject
 from mxnet_operator.plan.actions import CreatePod, CreateService, DeletePod, DeleteService, StopPod
+from mxnet_operator.plan.notices import unused_gpus
+
+DECIDE = (("Scheduler", 0), ("Worker", 0), ("Worker", 1))
 
 
 def gang(job: MXJob, **states: PodBuilder) -> Observed:
@@ -27,7 +31,6 @@ def running_gang() -> JobBuilder:
 
 
 def state_after(answer: Effects) -> str:
-    assert answer.status is not None
     return answer.status.state
 
 
@@ -55,7 +58,6 @@ class TestRunning:
         soon = plan(job, observed, NOW + timedelta(seconds=1))
         assert (soon.status, soon.requeue_after) == (None, timedelta(seconds=4))
         later = plan(job, observed, NOW + timedelta(seconds=5))
-        assert later.status is not None
         assert later.status.completed_indexes == {"Worker": "1"}
         assert later.status.conditions == job.status.conditions
 
@@ -81,6 +83,12 @@ class TestSuccess:
         }
         answer = plan(job, gang(job, **pods), NOW)
         assert (answer.status is not None and answer.status.state == "Succeeded") is succeeded
+
+    def test_a_final_failure_goes_before_a_success_that_is_seen_with_it(self) -> None:
+        job = running_gang().obj()
+        done = {f"{kind.lower()}_{i}": make_pod(job, kind, i).succeeded() for kind, i in DECIDE}
+        answer = plan(job, gang(job, **done, server_0=make_pod(job, "Server").failed(1)), NOW)
+        assert state_after(answer) == "Failed"
 
 
 class TestTerminal:
@@ -136,7 +144,6 @@ def test_a_stored_job_that_is_not_valid_fails_with_every_mistake() -> None:
     job = make_mxjob().worker(1).obj()
     answer = reject("digits", job.status, ("spec.jobMode: Required value", "spec.x: no"), NOW)
     assert state_after(answer) == "Failed"
-    assert answer.status is not None
     assert "spec.jobMode: Required value; spec.x: no" in answer.status.conditions[-1].message
 
 
@@ -144,7 +151,6 @@ def test_an_invalid_job_whose_pods_run_says_so_once_and_leaves_them_alone() -> N
     job = make_mxjob().worker(1).condition("Created").condition("Running").without_state().obj()
     mistakes = ("spec.runPolicy.cleanPodPolicy: Unsupported value",)
     answer = reject("digits", job.status, mistakes, NOW, has_running_pods=True)
-    assert answer.status is not None
     assert (answer.actions, answer.status.state) == ((), "Running")
     newest = answer.status.conditions[-1]
     assert (newest.type, newest.status, newest.reason) == ("ReconcileError", "True", "MXJobFailedValidation")
@@ -157,5 +163,68 @@ def test_an_invalid_job_whose_pods_run_says_so_once_and_leaves_them_alone() -> N
     assert again.requeue_after is not None
     ended = reject("digits", answer.status, mistakes, NOW)
     assert state_after(ended) == "Failed"
-    assert ended.status is not None
     assert [c.status for c in ended.status.conditions if c.type == "ReconcileError"] == ["False"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "pod", "left"),
+    [
+        ("Running", "running", True),  # what follows the end of the job deletes it
+        ("None", "running", True),  # ... or stops it
+        ("None", "succeeded", False),
+        ("All", "succeeded", True),
+        ("None", "deleting", True),
+    ],
+)
+@pytest.mark.parametrize("over", [True, False], ids=["over", "by this plan"])
+def test_pods_are_left_until_the_clean_up_has_had_its_way(policy: str, pod: str, left: bool, over: bool) -> None:
+    builder = make_mxjob().scheduler().worker(2).run_policy(cleanPodPolicy=policy).condition("Running")
+    job = (builder.condition("Failed") if over else builder).obj()
+    failed = make_pod(job, "Worker").failed(1)
+    other = make_pod(job, "Worker", 1)
+    {"running": other.running, "succeeded": other.succeeded, "deleting": other.running}[pod]()
+    if pod == "deleting":
+        other.deleting()
+    scheduler = make_pod(job, "Scheduler").succeeded()
+    decided = plan(job, observe(job, scheduler, failed, other), NOW)
+    assert decided.pods_left is left
+
+
+ONE: dict[str, Any] = {"limits": {"nvidia.com/gpu": 1}}
+
+
+def test_a_scheduler_and_a_server_that_ask_for_one_are_named_once_in_an_event() -> None:
+    job = make_mxjob().scheduler(resources=ONE).server(2, resources=ONE).worker(2, resources=ONE).obj()
+    events = [event for event in plan(job, Observed(), NOW).events if event.reason == "UnusedGPU"]
+    assert [event.type for event in events] == ["Warning", "Warning"]
+    assert [event.message.partition(":")[0] for event in events] == ["Scheduler", "Server"]
+    assert events[1].message == (
+        "Server: the template asks for nvidia.com/gpu, which a Server never uses; no other pod can use it meanwhile:"
+        " remove it from this template"
+    )
+
+
+@pytest.mark.parametrize("replica_type", ["scheduler", "SERVER", "tunertracker"])
+def test_a_type_may_be_spelled_in_any_case(replica_type: str) -> None:
+    assert len(list(unused_gpus(make_mxjob().replicas(replica_type, 1, resources=ONE).obj()))) == 1
+
+
+@pytest.mark.parametrize(
+    ("resources", "named"),
+    [
+        ({"limits": {"alpha.kubernetes.io/nvidia-gpu": 1}}, "alpha.kubernetes.io/nvidia-gpu"),
+        ({"requests": {"amd.com/gpu": "1"}}, "amd.com/gpu"),
+        ({"limits": {"nvidia.com/mig-1g.5gb": 2, "nvidia.com/gpu": "0"}}, "nvidia.com/mig-1g.5gb"),
+        ({"limits": {"nvidia.com/gpu": "0", "cpu": 1}}, ""),
+        ({"limits": None}, ""),
+        (None, ""),
+    ],
+)
+def test_whatever_the_gpu_is_called(resources: dict[str, Any] | None, named: str) -> None:
+    job = make_mxjob().scheduler(resources=resources).worker(2).obj()
+    assert [named in event.message for event in unused_gpus(job)] == ([True] if named else [])
+
+
+def test_what_trains_or_tunes_may_have_one() -> None:
+    tuning = make_mxjob().replicas("TunerTracker", 1).replicas("TunerServer", 1, resources=ONE)
+    assert list(unused_gpus(tuning.replicas("Tuner", 1, resources=ONE).obj())) == []

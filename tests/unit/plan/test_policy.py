@@ -39,6 +39,5 @@ def test_a_plan_names_the_job_with_its_defaults_as_it_was_started() -> None:
     status = {"startedReplicas": {"Worker": 3}, "startedScope": "Job"}
     job = make_mxjob().replicas("worker", 5).status(**status).condition("Running").obj()
     decided = plan(job, observe(job), NOW).job
-    assert decided is not None
     assert decided.spec.mx_replica_specs["Worker"].replicas == 3
     assert decided.spec.run_policy.restart_scope == "Job"

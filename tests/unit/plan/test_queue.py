@@ -1,12 +1,11 @@
 """A job that names a queue of Kueue's: when it waits, what it asks for, and when it gives its quota back."""
 
-import dataclasses
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, make_mxjob, make_pod
+from builders import NOW, JobBuilder, after, make_mxjob, make_pod
 from builders import plan as decided
 
 from mxnet_operator.api import conditions
@@ -87,11 +86,6 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Effects:
 def seen(of: QueueWorkload | None = None, *pods: PodView, **fields: Any) -> Observed:
     known: dict[str, Any] = {"kinds": SERVED, "flavors": (FLAVOR,), "priority": PRIORITY}
     return Observed(pods=pods, facts=(QueueState(workload=of, **(known | fields)),))
-
-
-def after(job: MXJob, answer: Effects) -> MXJob:
-    assert answer.status is not None
-    return msgspec.structs.replace(job, status=answer.status)
 
 
 def admitted_words(job: MXJob) -> tuple[str, str, str]:
@@ -197,32 +191,15 @@ class TestEntering:
 
 class TestPriority:
     @pytest.mark.parametrize(
-        ("job", "wanted"),
-        [
-            (queued(priority_class="urgent"), QueuePriority("WorkloadPriorityClass", "urgent")),
-            (
-                queued(make_mxjob().scheduler().worker(1).template("Worker", priorityClassName="high")),
-                QueuePriority("PriorityClass", "high"),
-            ),
-            (queued(), QueuePriority("PriorityClass", "")),
-        ],
-        ids=["label", "template", "default"],
-    )
-    def test_it_is_the_labels_else_the_templates_else_the_clusters_default(
-        self, job: MXJob, wanted: QueuePriority
-    ) -> None:
-        assert priority_wanted(job, seen()) == wanted
-
-    @pytest.mark.parametrize(
         ("label", "policy", "template", "wanted"),
         [
             ("urgent", "high", "low", QueuePriority("WorkloadPriorityClass", "urgent")),
             ("", "high", "low", QueuePriority("PriorityClass", "high")),
-            ("", "high", "", QueuePriority("PriorityClass", "high")),
             ("", "", "low", QueuePriority("PriorityClass", "low")),
+            ("", "", "", QueuePriority("PriorityClass", "")),
         ],
     )
-    def test_the_run_policys_goes_before_the_templates_as_in_kueues_kubeflow_integration(
+    def test_it_is_the_labels_else_the_run_policys_else_the_templates_as_in_kueues_kubeflow_integration(
         self, label: str, policy: str, template: str, wanted: QueuePriority
     ) -> None:
         builder = make_mxjob().worker(1).run_policy(schedulingPolicy={"priorityClass": policy})
@@ -231,16 +208,18 @@ class TestPriority:
         job = queued(builder, **({"priority_class": label} if label else {}))
         assert priority_wanted(job, seen()) == wanted
 
-    def test_another_one_in_the_run_policy_is_asked_for_while_the_job_waits(self) -> None:
-        def job(policy: str) -> MXJob:
-            return queued(make_mxjob().worker(1).run_policy(schedulingPolicy={"priorityClass": policy}))
+    def test_another_one_in_the_run_policy_is_asked_for_while_the_job_waits_unless_a_label_decides(self) -> None:
+        def job(policy: str, **labels: str) -> MXJob:
+            return queued(make_mxjob().worker(1).run_policy(schedulingPolicy={"priorityClass": policy}), **labels)
 
         entered, changed = workload(job("low"), PENDING), job("high")
         assert priority_wanted(changed, seen(entered)) == QueuePriority("PriorityClass", "high")
         read = QueuePriority("PriorityClass", "high", value=7)
         (change,) = plan(waiting(changed), seen(entered, priority=read), NOW).actions
         assert isinstance(change, ChangeQueueWorkload)
-        assert change.priority == read
+        assert (change.priority, change.asks_for) == (read, asks_for(with_defaults(changed)))
+        labelled = (asks_for(with_defaults(job(policy, priority_class="label"))) for policy in ("high", "low"))
+        assert len(set(labelled)) == 1
 
     def test_a_class_that_can_not_be_read_is_told_and_nothing_enters_the_queue(self) -> None:
         job = queued(priority_class="nope")
@@ -285,24 +264,16 @@ class TestAdmitted:
         assert (job.status.state, job.status.start_time) == ("Created", NOW + SECOND)
         assert [(each.type, each.reason) for each in answer.events] == [("Normal", "Admitted")]
 
-    def test_what_an_admission_check_adds_is_added_too(self) -> None:
+    def test_what_an_admission_check_adds_is_added_and_wins_over_the_flavors(self) -> None:
         job = waiting(queued())
-        update = PodSetUpdate("worker", {"l": "1"}, {"a": "2"}, {"zone": "b"}, [TOLERATION])
+        update = PodSetUpdate("worker", {"l": "1"}, {"a": "2"}, {"zone": "b", "pool": "new"}, [TOLERATION])
         checks = (AdmissionCheck("provisioned", "Ready", "", [update]),)
         answer = plan(job, seen(workload(job, QUOTA, ADMITTED, checks=checks)), NOW)
         placements = {each.type: each.additions[0] for each in answer.actions if isinstance(each, CreatePod)}
-        assert placements["Worker"].node_selector == (("pool", "gpu"), ("zone", "b"))
+        assert placements["Worker"].node_selector == (("pool", "new"), ("zone", "b"))
         assert placements["Worker"].tolerations == (TOLERATION,)
         assert ("l", "1") in placements["Worker"].labels
         assert ("a", "2") in placements["Worker"].annotations
-        assert placements["Scheduler"].node_selector == (("pool", "gpu"),)
-
-    def test_a_node_label_of_an_admission_check_wins_over_the_flavors(self) -> None:
-        job = waiting(queued())
-        checks = (AdmissionCheck("provisioned", "Ready", "", [PodSetUpdate("worker", {}, {}, {"pool": "new"}, [])]),)
-        answer = plan(job, seen(workload(job, QUOTA, ADMITTED, checks=checks)), NOW)
-        placements = {each.type: each.additions[0] for each in answer.actions if isinstance(each, CreatePod)}
-        assert placements["Worker"].node_selector == (("pool", "new"),)
         assert placements["Scheduler"].node_selector == (("pool", "gpu"),)
 
     def test_a_flavor_that_can_not_be_read_holds_the_pods_back_and_is_told(self) -> None:
@@ -449,39 +420,8 @@ class TestWithoutKueue:
         assert sum(isinstance(each, CreatePod) for each in readable.actions) == 2
 
 
-@dataclasses.dataclass
-class Template:
-    labels: dict[str, str]
-    warned: bool
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        Template({"kueue.x-k8s.io/pod-group-name": "x"}, warned=True),
-        Template({"kueue.x-k8s.io/queue-name": "a"}, warned=True),
-        Template({"team": "a"}, warned=False),
-    ],
-)
-def test_a_template_with_kueues_labels_is_warned_of(template: Template) -> None:
-    job = make_mxjob().worker(1).template_metadata("Worker", labels=template.labels).obj()
-    told = [each.reason for each in plan(job, Observed(), NOW).events]
-    assert ("KueuePodGroup" in told) == template.warned
-
-
-class TestThePriorityClassOfSchedulingPolicy:
-    """A job asks its queue for it, unless a label of Kueue's names a class."""
-
-    def classed(self, name: str, **labels: str) -> MXJob:
-        builder = make_mxjob().scheduler().worker(2, resources=GPU)
-        return queued(builder.run_policy(schedulingPolicy={"priorityClass": name}), **labels)
-
-    def test_a_job_that_waits_is_given_its_new_class(self) -> None:
-        job, before = self.classed("high"), asks_for(with_defaults(self.classed("low")))
-        (change,) = plan(job, seen(workload(job, PENDING, asks_for=before)), NOW).actions
-        assert isinstance(change, ChangeQueueWorkload)
-        assert change.asks_for == asks_for(with_defaults(job)) != before
-
-    def test_where_a_label_decides_the_class_says_nothing(self) -> None:
-        high, low = (self.classed(name, priority_class="label") for name in ("high", "low"))
-        assert asks_for(with_defaults(high)) == asks_for(with_defaults(low))
+def test_a_template_with_kueues_labels_is_warned_of() -> None:
+    for label, warned in (("kueue.x-k8s.io/pod-group-name", True), (QUEUE_LABEL, True), ("team", False)):
+        job = make_mxjob().worker(1).template_metadata("Worker", labels={label: "a"}).obj()
+        told = [each.reason for each in plan(job, Observed(), NOW).events]
+        assert ("KueuePodGroup" in told) == warned

@@ -12,11 +12,6 @@ def planned(job: MXJob, *pods: object, later: timedelta = timedelta(0)) -> Effec
     return plan(job, Observed(tuple(pods), make_services(job)), NOW + later)
 
 
-def test_of_a_new_job_none_is_ready() -> None:
-    status = plan(make_mxjob().gang(1, 2).obj(), Observed((), ()), NOW).status
-    assert (status.ready, status.duration) == ("0/4", "")
-
-
 def test_of_a_running_job_all_are_and_those_that_are_done_count() -> None:
     job = make_mxjob().gang(1, 2).obj()
     running = [make_pod(job, *each).running().obj() for each in (("Scheduler", 0), ("Server", 0), ("Worker", 0))]
@@ -33,11 +28,6 @@ def test_of_a_gang_that_starts_again_none_is_and_of_a_tuning_what_stays() -> Non
     tuning = make_mxjob().replicas("TunerTracker", 1).replicas("Tuner", 1).restart("OnFailure").obj()
     pods = [make_pod(tuning, "TunerTracker").running().obj(), make_pod(tuning, "Tuner").failed(1).obj()]
     assert planned(tuning, *pods).status.ready == "1/2"
-
-
-def test_of_a_suspended_job_none_is() -> None:
-    job = make_mxjob().gang(1, 2).run_policy(suspend=True).obj()
-    assert plan(job, Observed((), ()), NOW).status.ready == "0/4"
 
 
 def test_the_duration_is_from_start_to_end_and_told_when_it_is_over() -> None:

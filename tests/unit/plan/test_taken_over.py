@@ -13,7 +13,6 @@ from mxnet_operator.plan.actions import CreatePod, CreateService
 def test_a_job_that_is_over_gets_its_state_and_nothing_else(end: str) -> None:
     job = make_mxjob().worker(2).condition("Created").condition(end).without_state().obj()
     answer = plan(job, Observed(), NOW)
-    assert answer.status is not None
     assert (answer.status.state, answer.status.conditions) == (end, job.status.conditions)
     assert answer.status.completion_time is None
     assert (answer.actions, answer.events) == ((), ())
@@ -22,7 +21,6 @@ def test_a_job_that_is_over_gets_its_state_and_nothing_else(end: str) -> None:
 def test_a_running_job_gets_its_state_and_the_service_that_it_lacks() -> None:
     job = make_mxjob().worker(1).condition("Created").condition("Running").without_state().obj()
     answer = plan(job, Observed((make_pod(job, "Worker").running().obj(),)), NOW)
-    assert answer.status is not None
     assert (answer.status.state, answer.status.conditions) == ("Running", job.status.conditions)
     assert answer.actions == (CreateService("digits-mx", "replicas", beside_pods=True),)
 
@@ -30,7 +28,6 @@ def test_a_running_job_gets_its_state_and_the_service_that_it_lacks() -> None:
 def test_a_suspended_job_has_no_start_time() -> None:
     job = make_mxjob().worker(1).run_policy(suspend=True).condition("Created").condition("Suspended").obj()
     answer = plan(job, Observed(), NOW)
-    assert answer.status is not None
     assert (answer.status.state, answer.status.start_time) == ("Suspended", None)
 
 
@@ -41,7 +38,6 @@ def test_one_that_was_resumed_before_we_saw_it_has_all_its_time() -> None:
     assert job.status.start_time < NOW - timedelta(seconds=60)
     answer = plan(job, observe(job), NOW)
     assert [action for action in answer.actions if isinstance(action, CreatePod)] == [CreatePod("Worker", 0, 0)]
-    assert answer.status is not None
     assert (answer.status.state, answer.status.start_time) == ("Created", NOW)
 
 

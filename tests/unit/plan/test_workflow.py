@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, make_services
+from builders import NOW, make_mxjob, make_pod, make_services, with_policy
 from builders import plan as decided
 
 from mxnet_operator.api import names
@@ -49,13 +49,7 @@ def test_while_the_workflow_goes_on_the_job_is_run_as_ever_and_looked_at_again(s
 
 
 def test_what_must_be_seen_to_earlier_is() -> None:
-    it = job("true", "Created", "Running")
-    policy = msgspec.structs.replace(it.spec.run_policy, active_deadline_seconds=3)
-    it = msgspec.structs.replace(
-        it,
-        spec=msgspec.structs.replace(it.spec, run_policy=policy),
-        status=msgspec.structs.replace(it.status, start_time=NOW),
-    )
+    it = with_policy(job("true", "Created", "Running"), active_deadline_seconds=3603)  # since 11:00
     pods = (make_pod(it, "Worker").running().obj(),)
     assert plan(it, Observed(pods, make_services(it)), NOW).requeue_after == timedelta(seconds=3)
 
