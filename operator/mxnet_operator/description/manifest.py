@@ -22,7 +22,7 @@ from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import DescriptionError, given_fields, role_of
 from mxnet_operator.description.description import MXJobDescription
-from mxnet_operator.description.gpus import common_gpus, role_gpus, with_gpus
+from mxnet_operator.description.gpus import with_common_gpus, with_role_gpus
 from mxnet_operator.description.older_formats import in_v1
 from mxnet_operator.description.plain import plain
 from mxnet_operator.description.pods import ROLES, Placeholder, Role
@@ -167,7 +167,7 @@ def _with_common(spec: Object, given: Object, replica_type: str | None) -> Objec
     if replica_type is None or not has_resources:
         return patched
     own, _ = _split(given.get(_FIELDS[replica_type]))
-    return with_gpus(patched, common_gpus(given, own))
+    return with_common_gpus(patched, given, own)
 
 
 def _template(given: Object, *, resources: bool) -> Object:
@@ -208,7 +208,7 @@ def _with_role(spec: Any, given: Object, replica_type: str) -> Any:
     result = _patched(spec, _template(own, resources=True), own.get("restart_policy"))
     if "replicas" in own:
         result["replicas"] = own["replicas"]
-    return with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
+    return with_role_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), given, own, field)
 
 
 def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Object:
