@@ -49,12 +49,17 @@ def unknown_names(given: Iterable[str], known: Iterable[str], what: str) -> Iter
             yield _error(what, f"there is no {name!r}: {instead}")
 
 
-def role_of(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a role, a `Role` or a mapping, into the fields of `Role` and the fields that only a ReplicaSpec has."""
-    if isinstance(value, Role):
-        return plain(given_fields(value)), {}
-    own = {name: each for name, each in value.items() if name not in REPLICA_SPEC}
-    return own, {name: each for name, each in value.items() if name in REPLICA_SPEC}
+def role_of(role: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split a role into the fields of `Role` that it gives, and the fields that only a ReplicaSpec has.
+
+    A number stands for the role's replicas; None gives nothing.
+    """
+    if isinstance(role, Role):
+        return plain(given_fields(role)), {}
+    if not isinstance(role, Mapping):
+        return ({} if role is None else {"replicas": role}), {}
+    own = {name: plain(each) for name, each in role.items() if name not in REPLICA_SPEC and each is not None}
+    return own, {name: each for name, each in role.items() if name in REPLICA_SPEC}
 
 
 def given_fields(description: Any) -> dict[str, Any]:
@@ -197,8 +202,9 @@ def _role(path: str, value: Any, later: Later) -> Iterator[FieldError]:
             return
         yield _error(path, f"must be a whole number from 0 on, a Role or a ReplicaSpec, is {_named(value)}")
         return
+    if isinstance(value, Mapping):
+        yield from unknown_names(value, [*_ROLE_CHECKS, *sorted(REPLICA_SPEC)], path)
     own, _ = role_of(value)
-    yield from unknown_names(own, [*_ROLE_CHECKS, *sorted(REPLICA_SPEC)], path)
     yield from field_problems(own, _ROLE_CHECKS, later, f"{path}.")
 
 

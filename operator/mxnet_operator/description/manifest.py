@@ -22,10 +22,10 @@ from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import DescriptionError, given_fields, role_of
 from mxnet_operator.description.description import MXJobDescription
-from mxnet_operator.description.gpus import common_gpus, role_gpus, with_gpus
+from mxnet_operator.description.gpus import with_common_gpus, with_role_gpus
 from mxnet_operator.description.older_formats import in_v1
 from mxnet_operator.description.plain import plain
-from mxnet_operator.description.pods import ROLES, Placeholder, Role
+from mxnet_operator.description.pods import ROLES, Placeholder
 
 Object = dict[str, Any]
 
@@ -86,7 +86,7 @@ def _built(given: Object) -> Object:
     schedulers = _default_schedulers(servers) if given.get("schedulers") is None else given["schedulers"]
     specs = {}
     for replica_type, role in zip(ROLES.values(), (schedulers, servers, workers), strict=True):
-        own, _ = _split(role)
+        own, _ = role_of(role)
         if _count(role) != 0:
             spec = {
                 "replicas": own.get("replicas", 1),
@@ -166,8 +166,8 @@ def _with_common(spec: Object, given: Object, replica_type: str | None) -> Objec
     patched = _patched(spec, _template(given, resources=has_resources), given.get("restart_policy"))
     if replica_type is None or not has_resources:
         return patched
-    own, _ = _split(given.get(_FIELDS[replica_type]))
-    return with_gpus(patched, common_gpus(given, own))
+    own, _ = role_of(given.get(_FIELDS[replica_type]))
+    return with_common_gpus(patched, given, own)
 
 
 def _template(given: Object, *, resources: bool) -> Object:
@@ -202,13 +202,13 @@ def _with_role(spec: Any, given: Object, replica_type: str) -> Any:
     if not isinstance(spec, dict):
         return spec
     field = _FIELDS[replica_type]
-    own, replica_spec = _split(given.get(field))
+    own, replica_spec = role_of(given.get(field))
     if _is_complete(replica_spec.get("template")):
         spec = {key: value for key, value in spec.items() if key != "template"}
     result = _patched(spec, _template(own, resources=True), own.get("restart_policy"))
     if "replicas" in own:
         result["replicas"] = own["replicas"]
-    return with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
+    return with_role_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), given, own, field)
 
 
 def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Object:
@@ -217,18 +217,8 @@ def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Obj
     return strategic_merge(replica_spec, patch, whole=_WHOLE)
 
 
-def _split(role: Any) -> tuple[Object, Object]:
-    """Split a role into its own fields and the fields of a ReplicaSpec; a number stands for its replicas."""
-    if role is None:
-        return {}, {}
-    if not isinstance(role, Mapping | Role):
-        return {"replicas": role}, {}
-    own, replica_spec = role_of(role)
-    return ({name: each for name, each in plain(own).items() if each is not None}), replica_spec
-
-
 def _count(role: Any) -> Any:
-    return _split(role)[0].get("replicas", 1)
+    return role_of(role)[0].get("replicas", 1)
 
 
 def _default_servers(workers: Any) -> Any:
@@ -257,7 +247,7 @@ def _is_complete(template: Any) -> bool:
 def _images_everywhere(given: Object) -> bool:
     roles = [role for field in ROLES if (role := given.get(field)) is not None and _count(role) != 0]
     return "workers" in given and all(
-        _split(role)[0].get("image") is not None or _is_complete(_split(role)[1].get("template")) for role in roles
+        role_of(role)[0].get("image") is not None or _is_complete(role_of(role)[1].get("template")) for role in roles
     )
 
 

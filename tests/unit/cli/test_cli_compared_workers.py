@@ -45,7 +45,7 @@ class Run:
 
     async def notes_of(self):
         with pytest.raises(asyncio.CancelledError):
-            await follow_replicas._compare(None, JOB, self)
+            await follow_replicas.show_comparison(None, JOB, self)
         return self.notes
 
 

@@ -25,7 +25,8 @@ COMMANDS = {
 
 
 def said(*words):
-    with pytest.raises(CommandError) as caught:
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(CommandError) as caught:
+        patch.setattr("sys.argv", ["mxjob", "local", *words])
         app(["local", *words], standalone_mode=False)
     assert "\n" not in caught.value.message
     return caught.value.message

@@ -40,6 +40,16 @@ NAMESPACES = ["a b", "a#", "a?limit=1", "default#", "%64efault"]
 NO_NAMESPACES = [".", "..", "a/b", "default/mxjobs/digits?"]
 
 
+async def test_a_name_that_is_not_there_fails_the_command_and_keeps_no_other_job(tmp_path, monkeypatch):
+    async with running_server(tmp_path) as running:
+        (await running.api.post(JOBS, gang())).ok()
+        options = ("--kubeconfig", str(running.kubeconfig), "--no-wait")
+        code, _ = await outcome(monkeypatch, "delete", *options, "digits", "nope")
+        left = (await running.api.listed(JOBS))[0].values()
+    assert code == Exit.FAILED
+    assert all("deletionTimestamp" in each["metadata"] for each in left)
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("verb", VERBS)
 async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):

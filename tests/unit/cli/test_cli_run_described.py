@@ -57,6 +57,14 @@ def test_what_the_server_sets_is_left_out_of_a_manifest(run, options, tmp_path):
     assert "status" not in manifest
 
 
+def test_an_unknown_field_beside_options_is_a_mistake_unless_it_is_allowed(run, tmp_path):
+    (tmp_path / "job.yaml").write_text(JOB.replace('image: "a:1"', 'image: "a:1", colour: red'))
+    given = ("-f", str(tmp_path / "job.yaml"), "--workers", "2")
+    code, _, err = run(*given)
+    assert (code, "colour" in err) == (2, True)
+    assert run(*given, "--allow-unknown-fields")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

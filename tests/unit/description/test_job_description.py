@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -83,6 +83,33 @@ class TestOverAManifest:
         given = training()
         assert over(given) == training()
         assert given == training()
+
+    @pytest.mark.parametrize(
+        ("field", "path", "value"),
+        [
+            ("container_security_context", "template.spec.containers.0.securityContext", {"runAsUser": 1}),
+            ("image_pull_policy", "template.spec.containers.0.imagePullPolicy", "Always"),
+            ("security_context", "template.spec.securityContext", {"runAsUser": 1}),
+            ("priority_class_name", "template.spec.priorityClassName", "high"),
+            ("pod_labels", "template.metadata.labels", {"a": "b"}),
+            ("pod_annotations", "template.metadata.annotations", {"a": "b"}),
+        ],
+    )
+    def test_a_field_has_its_name_and_place_in_kubernetes(self, field: str, path: str, value: Any) -> None:
+        assert worker(over(training(), **{field: value}), path) == value
+
+    def test_seconds_of_a_timedelta_are_whole(self) -> None:
+        job = over(training(), ttl_seconds_after_finished=timedelta(seconds=1.5))
+        assert at(job, "spec.runPolicy.ttlSecondsAfterFinished") == 2
+
+    def test_variables_and_volumes_merge_by_name(self) -> None:
+        mounted = [{"name": "more", "emptyDir": {}}]
+        job = over(training(), env={"A": "2", "B": "3"}, volumes=mounted)
+        assert worker(job, "template.spec.containers.0.env") == [
+            {"name": "A", "value": "2"},
+            {"name": "B", "value": "3"},
+        ]
+        assert worker(job, "template.spec.volumes") == [{"name": "data", "emptyDir": {}}, *mounted]
 
     @pytest.mark.parametrize(
         ("before", "said"),

@@ -50,7 +50,7 @@ def test_replicas_of_every_type_and_spelling_are_those_of_the_pods():
     ("states", "words"),
     [
         ({"target_states": ["Suceeded"]}, r"target_states: there is no 'Suceeded': did you mean Succeeded\?"),
-        ({"fail_states": ["failed"]}, r"fail_states: there is no 'failed': did you mean Failed\?"),
+        ({"fail_states": ["FAILED"]}, r"fail_states: there is no 'FAILED': did you mean Failed\?"),
         ({"target_states": "Succeeded"}, "target_states must be a list"),
     ],
 )

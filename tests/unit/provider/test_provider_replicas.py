@@ -57,6 +57,7 @@ def test_a_summary_lists_replicas_in_the_order_in_which_they_depend_on_each_othe
         "digits-worker-2",
         "digits-worker-10",
     ]
+    assert [r["started_at"] for r in replicas.summary(pods)] == [None, *["2026-11-21T12:00:01Z"] * 3]
 
 
 def test_the_end_of_a_stopped_workers_log_is_no_result():

@@ -66,6 +66,11 @@ def test_a_report_refers_to_nothing_outside_itself():
     assert "<script" not in page
 
 
+def test_percentages_of_the_script_stay_as_they_are():
+    page = report.html(job(result={"epochs": 2, "validation_accuracy": [90, 97.5]}))
+    assert "Validation accuracy goes from 90 after epoch 1 to 97.5 after epoch 2." in page
+
+
 def test_the_pictures_are_described_in_words():
     page = report.html(job(), threshold=0.98)
     assert "Validation accuracy goes from 90% after epoch 1 to 99.17% after epoch 3." in page

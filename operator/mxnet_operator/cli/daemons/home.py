@@ -4,13 +4,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.local.home import ClusterFiles, HomeError, cluster_files, full_disk, mxjob_home
-
-RESTART_BACKOFF: Final = 1.0
-"""Seconds before the first restart of a job of the local cluster, unless told."""
 
 
 @contextlib.contextmanager

@@ -5,8 +5,7 @@ import contextlib
 import errno
 import logging
 import sys
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import msgspec
 from rich.text import Text
 
 from mxnet_operator.api.printable import printable
-from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files, usable_home
+from mxnet_operator.cli.daemons.home import usable_files, usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.terminal import message_console, say
@@ -61,10 +60,10 @@ def in_background(options: ClusterOptions, policy: Policy, announce: int) -> Non
     _serve(options, policy, announcer.step, lambda _: announcer.ready())
 
 
-def detach(options: ClusterOptions, policy: Policy) -> None:
-    """Start a cluster in the background and return once it is ready; leave one that is running as it is."""
+def detach(words: Sequence[str]) -> None:
+    """Start a cluster with these options in the background and return once it is ready; leave one that is running."""
     try:
-        state = _start_detached(options, policy)
+        state = _start_detached(words)
     except AlreadyRunningError as error:
         say(f"{error}; its options are unchanged: to set others, stop it first with mxjob local down")
         return
@@ -88,21 +87,11 @@ def ensure_running() -> None:
         return
     say("no other cluster is chosen: starting the local cluster; stop it with: mxjob local down")
     with contextlib.suppress(AlreadyRunningError):  # another command was faster
-        _start_detached(ClusterOptions(), Policy(first_backoff=timedelta(seconds=RESTART_BACKOFF)))
+        _start_detached()
 
 
-def _start_detached(options: ClusterOptions, policy: Policy) -> ClusterState:
-    flags = [
-        ("--cpus", options.cpus),
-        ("--gpus", options.gpus),
-        ("--gpu-share", options.gpu_share),
-        ("--restart-backoff", policy.first_backoff.total_seconds()),
-        *(("--resource", f"{name}={count}") for name, count in options.resources),
-        *(("--node-label", f"{key}={value}") for key, value in options.node_labels),
-    ]
-    command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
-    command += [word for flag, value in flags if value is not None for word in (flag, str(value))]
-    command += ["--legacy"] if options.legacy else []
+def _start_detached(words: Sequence[str] = ()) -> ClusterState:
+    command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up", *words]
     home = Path()
     try:
         with usable_home() as home, message_console().status("starting the local cluster") as spinner:

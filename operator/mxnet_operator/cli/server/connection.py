@@ -72,18 +72,15 @@ ContextOption = Annotated[
         "--context", metavar="NAME", help="Kubeconfig context; default: the current one.", rich_help_panel=_PANEL
     ),
 ]
-JobNameArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME", help="Job name, or TYPE/NAME such as mxnetjob/digits.", autocompletion=complete_job_name
-    ),
-]
-JobNamesArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="NAME...", help="Job names, or TYPE/NAME such as mxnetjob/digits.", autocompletion=complete_job_name
-    ),
-]
+
+
+def _argument(metavar: str, what: str) -> Any:
+    kinds = "or TYPE/NAME such as mxnetjob/digits."
+    return typer.Argument(metavar=metavar, help=f"{what}, {kinds}", autocompletion=complete_job_name)
+
+
+JobNameArgument = Annotated[str, _argument("NAME", "Job name")]
+JobNamesArgument = Annotated[list[str], _argument("NAME...", "Job names")]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rich.text import Text
 from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.command import option, with_options
-from mxnet_operator.cli.daemons.home import RESTART_BACKOFF, usable_files
+from mxnet_operator.cli.daemons.home import usable_files
 from mxnet_operator.cli.errors import CommandError, UsageError, extra_needed
 from mxnet_operator.cli.interrupts import can_ask
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
@@ -71,7 +71,7 @@ class Flags:
         "cluster; plain `kubectl get mxjobs` then means mxjobs.fioravanzo.org.",
     )
     restart_backoff: float = option(
-        default=RESTART_BACKOFF,
+        default=1.0,
         min=0.0,
         max=600.0,
         show_default=True,
@@ -98,7 +98,8 @@ def up(flags: Flags) -> None:
     if flags.announce is not None:
         local_cluster.in_background(options, policy, flags.announce)
     elif flags.detach:
-        local_cluster.detach(options, policy)
+        own = sys.argv[sys.argv.index("up") + 1 :]
+        local_cluster.detach([word for word in own if word not in {"--detach", "-d"}])
     else:
         local_cluster.in_foreground(options, policy)
 
