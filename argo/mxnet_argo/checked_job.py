@@ -223,8 +223,8 @@ class CheckedJob:
         if missing := sorted(used - set(parameters(self.inputs))):
             raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
 
-    def _sample(self, given: Mapping[str, Any], arguments: Mapping[str, str]) -> None:
-        """Check the job with these arguments, the inputs' defaults, and examples for what has neither.
+    def _sample(self, given: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+        """Return the job with these arguments, the inputs' defaults, and examples for what has neither.
 
         An example is judged by nobody but the API server, once the workflow runs and there is a value.
         """
@@ -249,6 +249,7 @@ class CheckedJob:
         if problems := problems or _but_in(examples, _ttl_errors(sample)):
             by = {path: blamed(sorted(leaf.parameters), arguments) for path, leaf in values.items()}
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
+        return sample
 
 
 def _without_nulls(given: Any) -> Any:

@@ -47,7 +47,7 @@ def objects(backend, of=None):
     """The specs of the objects of a job, by kind; what all have in common is checked here."""
     of = of or job()
     manifests = backend.objects(of, gang_of(of))
-    assert len(manifests) == len(backend.resources)
+    assert [kind.build(of, None, True) for kind in child_kinds(backend)] == list(manifests)
     name = unique_group_name(of) if backend.rule is UNIQUE_PODGROUPS else "digits"
     for manifest, resource in zip(manifests, backend.resources, strict=True):
         assert manifest["apiVersion"] == f"{resource.group}/{resource.version}"

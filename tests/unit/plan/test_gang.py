@@ -261,6 +261,8 @@ class TestWaitingTooLong:
             pods="labelled"
         )
         assert "gives back the room that it holds" in said(answer, "Restarting").message
+        without = decided(job, observed(job, *pods), NOW + MINUTE, integrations=GANGS).status
+        assert without is None or without.restarts == 0, "no scheduler was asked to place all at once"
 
     def test_pods_that_their_templates_place_are_held_from_their_creation_on(self) -> None:
         job = created(workers=3)

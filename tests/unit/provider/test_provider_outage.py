@@ -173,3 +173,28 @@ def test_a_short_lease_is_renewed_soon_after_an_outage(server: Server, wait: Cal
 def test_a_poll_interval_above_a_minute_is_kept_in_an_outage(server: Server, wait: Callable[..., Any]) -> None:
     wait(server, poll_interval=300)
     assert min(server.pauses) >= 300 * 0.8
+
+
+class Logs(contextlib.AbstractAsyncContextManager["Logs", None]):
+    """The logs of a job without pods; what is under way of them comes when they are drained."""
+
+    complete: frozenset[str] = frozenset()
+    is_drained = False
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def poll(self, _job: object) -> None: ...
+
+    async def drain(self, pods: list[object]) -> None:
+        self.is_drained = pods == []
+
+    def positions(self) -> dict[str, list[object]]:
+        return {}
+
+
+@pytest.mark.parametrize("looks", [[(0, END)]])
+async def test_the_logs_of_a_job_whose_end_deleted_its_pods_are_drained(server: Server) -> None:
+    logs, log = Logs(), SimpleNamespace(info=print, warning=print)
+    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u")
+    event = await JobWatch(server, trigger, logs, log, Metrics({}, print), None, lambda _job: None).run()  # type: ignore[arg-type]
+    assert (event.status, logs.is_drained) == ("succeeded", True)
