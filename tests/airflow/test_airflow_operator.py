@@ -112,26 +112,19 @@ def test_a_job_that_succeeds_returns_what_it_came_to(world):
     assert task.operator.overwrite_rtif_after_execution  # or Airflow's page never has it
 
 
-def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(world, log, task_log):
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log_if_that_has_it(world, log, task_log, is_there):
     result = {"losses": list(range(3000))}
-    message, log.lines = long_result(result, log.lines)
+    message, lines = long_result(result, log.lines)
+    log.lines = lines if is_there else [b"of another attempt"]
     task = world.start(world.operator(manifest=MANIFEST))
     job = world.job_of(task)
     world.add_pod(job, "Worker", 0, terminated(0, message))
     world.write_status(job, "Succeeded", "It is over.", result=message)
-    assert task.result()["result"] == result
+    assert task.result()["result"] == (result if is_there else None)
     assert not any("mxjob-result" in line for line in task_log())
-
-
-def test_a_result_whose_log_is_gone_is_told_and_fails_nothing(world, log, task_log):
-    message, _ = long_result({"losses": list(range(3000))}, [])
-    log.lines = [b"of another attempt"]
-    task = world.start(world.operator(manifest=MANIFEST))
-    job = world.job_of(task)
-    world.add_pod(job, "Worker", 0, terminated(0, message))
-    world.write_status(job, "Succeeded", "It is over.", result=message)
-    assert task.result()["result"] is None
-    assert any("bytes, and the log that has them is gone or incomplete" in line for line in task_log())
+    told = any("bytes, and the log that has them is gone or incomplete" in line for line in task_log())
+    assert told is not is_there
 
 
 class Told(MXNetJobCallback):
@@ -569,26 +562,21 @@ def test_a_job_that_succeeded_while_its_trigger_failed_or_was_late_has_succeeded
     assert operator.resume_execution(**how, context=context)["result"] == {"accuracy": 1}
 
 
-def test_a_trigger_that_the_scheduler_ended_is_a_timeout_which_ends_the_job(deferred):
-    world, job, operator, context = deferred
-    with pytest.raises(AirflowTaskTimeout):
-        operator.resume_execution(**OUT_OF_TIME, context=context)
-    operator.on_kill()  # Airflow's task runner does, after a timeout
-    assert world.hook.get_job(JobRef.of(job)) is None
-
-
 def write_known_success(world, job):
     """All Workers have ended with 0, and the Scheduler goes on."""
     left = {"type": "SchedulerStillRunning", "status": "True", "reason": "NoDistributedKVStore", "message": ""}
     world.write_status(job, "Running", conditions=[{**left, "lastUpdateTime": STAMP, "lastTransitionTime": STAMP}])
 
 
-def test_a_trigger_that_the_scheduler_ended_is_followed_by_another_where_the_job_s_success_is_known(deferred):
+@pytest.mark.parametrize("known", [True, False])
+def test_a_trigger_that_the_scheduler_ended_ends_the_job_unless_the_job_s_success_is_known(deferred, known):
     world, job, operator, context = deferred
-    write_known_success(world, job)
-    with pytest.raises(TaskDeferred):
+    if known:
+        write_known_success(world, job)
+    with pytest.raises(TaskDeferred if known else AirflowTaskTimeout):
         operator.resume_execution(**OUT_OF_TIME, context=context)
-    assert world.hook.get_job(JobRef.of(job)) is not None
+    operator.on_kill()  # Airflow's task runner does, after a timeout
+    assert (world.hook.get_job(JobRef.of(job)) is not None) is known
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -660,15 +648,6 @@ def test_a_task_that_is_killed_while_it_resumes_ends_its_job(deferred, monkeypat
     with pytest.raises((MXNetJobError, TaskDeferred)):
         operator.resume_execution(**GOING_ON, context=context)
     assert world.hook.get_job(JobRef.of(job)) is None
-
-
-def test_a_worker_that_is_asked_to_end_after_its_task_was_deferred_leaves_the_job_to_the_trigger(deferred):
-    """A user's kill goes to the trigger by then: here the node is drained, say, while a log is uploaded."""
-    world, job, operator, context = deferred
-    with pytest.raises(TaskDeferred):
-        operator.resume_execution(**GOING_ON, context=context)
-    operator.on_kill()
-    assert world.hook.get_job(JobRef.of(job))["metadata"]["uid"] == job["metadata"]["uid"]
 
 
 def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(world, monkeypatch):
