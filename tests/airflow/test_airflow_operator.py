@@ -9,7 +9,6 @@ from typing import ClassVar
 import msgspec
 import pytest
 import yaml
-from airflow.providers.cncf.kubernetes.secret import Secret
 from airflow.sdk import Asset
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, AirflowTaskTimeout, TaskDeferred
@@ -777,22 +776,6 @@ def test_progress_becomes_gauges(world, log, monkeypatch):
     assert task.ti.pushed["metrics"] == {"Validation-accuracy": [[3, 0.98]]}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"poll_interval": 0}, "poll_interval must be"),
-        ({"startup_timeout": -1}, "startup_timeout must be"),
-        ({"on_finish_action": "burn"}, "one of keep, delete, delete_succeeded"),
-        ({"on_kill_action": "burn"}, "one of delete, keep, suspend"),
-        ({"log_replicas": "worker-0"}, "log_replicas must be a list"),
-        ({"propagation_policy": "Orphan"}, "one of Foreground, Background"),
-    ],
-)
-def test_an_option_that_makes_no_sense_is_refused_when_the_dag_is_parsed(waiting_world, arguments, words):
-    with pytest.raises(ValueError, match=words):
-        waiting_world.operator(**arguments)
-
-
 def test_a_queue_a_grace_period_and_a_replica_spec_reach_the_job(world):
     operator = world.operator(
         queue_name="gpus",
@@ -819,22 +802,6 @@ def test_a_dry_run_shows_the_job_and_sends_nothing(waiting_world, task_log):
 def test_a_dry_run_of_a_manifest_with_mistakes_names_them(waiting_world):
     with pytest.raises(MXNetManifestError, match=r"spec\.jobMode: Required value"):
         waiting_world.operator(manifest={**MANIFEST, "spec": {"mxReplicaSpecs": {}}}).dry_run()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"cmds": ["sh"]}, "cmds: write command"),
-        ({"arguments": ["a"], "env_vars": {}}, "arguments: write args; env_vars: write env"),
-        ({"pod_template_file": "pod.yaml"}, "pod_template_file: give an MXJob as manifest"),
-        ({"is_delete_operator_pod": True}, 'is_delete_operator_pod: write on_finish_action="keep"'),
-        ({"startup_timeout_seconds": 60}, "startup_timeout_seconds: write startup_timeout"),
-        ({"secrets": [Secret("env", "KEY", "s3", "key")]}, r"secrets\[0\]: is Airflow's Secret.*secretKeyRef"),
-    ],
-)
-def test_an_argument_of_another_operator_is_refused_with_its_counterpart(waiting_world, arguments, words):
-    with pytest.raises(TypeError, match=words):
-        waiting_world.operator(**arguments)
 
 
 def test_a_connection_that_names_two_ways_is_said_with_its_id(monkeypatch):
