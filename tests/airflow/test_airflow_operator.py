@@ -373,23 +373,29 @@ def test_a_task_can_be_copied_as_airflow_copies_a_part_of_a_dag(world):
     assert copy.deepcopy(operator).name == "original"
 
 
+class SetsVersion(MXNetJobCallback):
+    @staticmethod
+    def on_manifest_created(*, manifest, **_):
+        manifest["metadata"]["resourceVersion"] = "1"
+
+
+FINALIZED = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "finalizers": ["not a key!"]}}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "error", "message"),
     [
-        ({"manifest": MANIFEST, "env": [{"value": "x"}]}, r"env\[0\]\.name: Required value"),
-        ({"image": None, "command": None}, "neither was given"),
-        ({"manifest": "a: ["}, "not valid YAML"),
+        ({"manifest": MANIFEST, "env": [{"value": "x"}]}, MXNetManifestError, r"env\[0\]\.name: Required value"),
+        ({"image": None, "command": None}, MXNetManifestError, "neither was given"),
+        ({"manifest": "a: ["}, MXNetManifestError, "not valid YAML"),
+        ({"manifest": FINALIZED}, MXNetManifestError, r"(?s)The API server rejected MXJob default/.*finalizers"),
+        ({"manifest": MANIFEST, "callbacks": SetsVersion}, MXNetManifestError, "resourceVersion should not be set on"),
+        ({"namespace": "nowhere"}, MXNetJobError, 'namespaces "nowhere" not found'),
     ],
 )
-def test_a_task_is_given_a_manifest_or_an_image(world, arguments, message):
-    with pytest.raises(MXNetManifestError, match=message):
+def test_what_is_refused_for_good_fails_the_task_at_once(world, arguments, error, message):
+    with pytest.raises(error, match=message):
         world.start(world.operator(**arguments)).result()
-
-
-def test_what_the_server_refuses_for_good_is_not_tried_again(world):
-    finalized = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "finalizers": ["not a key!"]}}
-    with pytest.raises(MXNetManifestError, match=r"(?s)The API server rejected MXJob default/.*finalizers"):
-        world.start(world.operator(manifest=finalized)).result()
 
 
 WITH_OBJECTS = """\
@@ -424,21 +430,6 @@ def test_an_object_beside_the_job_that_is_refused_is_named_and_no_job_created(wo
     with pytest.raises(MXNetManifestError, match="ConfigMap default/Not_Valid, which the manifest has beside the job"):
         world.start(world.operator(manifest=text)).result()
     assert len(world.jobs()) == before
-
-
-def test_a_resource_version_that_a_callback_sets_fails_the_task_at_once(world):
-    class SetsVersion(MXNetJobCallback):
-        @staticmethod
-        def on_manifest_created(*, manifest, **_):
-            manifest["metadata"]["resourceVersion"] = "1"
-
-    with pytest.raises(MXNetManifestError, match="resourceVersion should not be set on objects to be created"):
-        world.start(world.operator(manifest=MANIFEST, callbacks=SetsVersion)).result()
-
-
-def test_a_missing_namespace_is_said_so(world):
-    with pytest.raises(MXNetJobError, match='namespaces "nowhere" not found'):
-        world.start(world.operator(namespace="nowhere")).result()
 
 
 def intended(world, operator, ti):
