@@ -156,21 +156,6 @@ def test_a_training_is_written_once_for_each_epoch_and_when_something_is_wrong_o
         assert written.last_updated_time == NOW + timedelta(minutes=4)
 
 
-def test_a_restart_and_a_suspension_begin_with_no_training():
-    job = make_mxjob("digits").scheduler().worker(2).restart("OnFailure").condition(conditions.RUNNING).obj()
-    job = replace(job, status=replace(job.status, training=EPOCH_3))
-    pods = [make_pod(job, "Scheduler").running(), make_pod(job, "Worker", 0).running()]
-    failed = observe(job, *pods, make_pod(job, "Worker", 1).failed(1))
-    restarted = plan(job, replace(failed, pods_listed="owned"), NOW).status
-    assert restarted.state == conditions.RESTARTING
-    assert restarted.training is None
-    job = make_mxjob("digits").worker(2).run_policy(suspend=True).condition("Created").condition("Running").obj()
-    job = replace(job, status=replace(job.status, training=EPOCH_3))
-    running = [make_pod(job, "Worker", index).running() for index in range(2)]
-    given_up = plan(job, replace(observe(job, *running), pods_listed="owned"), NOW).status
-    assert (given_up.restarts, given_up.training) == (1, None)
-
-
 class Server:
     """The last lines of pods' logs, and which of them were read."""
 
