@@ -37,6 +37,8 @@ def sensor(**given):
     [
         (training, {"poll_interval": 0}, "poll_interval must be"),
         (training, {"startup_timeout": -1}, "startup_timeout must be"),
+        (training, {"lease": float("inf")}, "write None for a job without a lease"),
+        (training, {"api_outage_tolerance": float("inf")}, "write timedelta(days=365)"),
         (training, {"on_finish_action": "burn"}, "one of keep, delete, delete_succeeded"),
         (training, {"on_kill_action": "burn"}, "one of delete, keep, suspend"),
         (training, {"propagation_policy": "Orphan"}, "one of Foreground, Background"),
