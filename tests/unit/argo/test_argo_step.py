@@ -321,11 +321,6 @@ class TestRefusals:
         with pytest.raises(ValueError, match=words):
             step(**fields)
 
-    @pytest.mark.parametrize("field", ["name", "generateName", "namespace"])
-    def test_a_manifest_names_neither_job_nor_namespace(self, field: str) -> None:
-        with pytest.raises(ValueError, match=rf"metadata\.{field}: leave it out"):
-            MXJobStep(name="train", manifest={"metadata": {field: "x"}, **MANIFEST})
-
     @pytest.mark.parametrize("suspend", [True, False])
     def test_a_manifest_leaves_suspension_to_others(self, suspend: bool) -> None:
         with pytest.raises(ValueError, match=r"runPolicy\.suspend: leave it out"):
@@ -852,12 +847,6 @@ def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:
     assert strategy.backoff is not None
     assert (strategy.limit, strategy.backoff.duration, strategy.backoff.cap) == (10, "5s", "10m")
     assert strategy.backoff.factor == IntOrString(root=2)
-
-
-def test_a_job_whose_number_of_servers_the_workflow_gives_has_one_scheduler() -> None:
-    found = integer("servers").one_if_any()
-    assert isinstance(found, Value)
-    assert "(asInt(given) > 0 ? 1 : 0)" in found.tag
 
 
 HERAS: dict[str, Any] = {
