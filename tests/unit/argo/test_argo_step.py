@@ -177,6 +177,25 @@ class TestManifest:
         assert (made.parameters or [])[-1].value_from == path.value_from
 
     @pytest.mark.parametrize(
+        ("success", "failure"),
+        [
+            ("status.state == Succeeded", "status.state == Failed"),
+            ("status.state=Succeeded", "status.state == Failed"),
+            ("status.state in (Running, Succeeded)", "status.state == Failed"),
+            ("status.state notin (Failed,Pending)", "status.state == Failed"),
+            ("status.replicaStatuses.Worker.succeeded > 1", "status.state == Failed"),
+            ("status.state in (Succeeded, Failed)", None),
+            ("status.state != Running", None),
+            ("status.state notin (Created,Running)", None),
+            ("status.state", None),
+            ("status.completionTime", None),
+        ],
+    )
+    def test_a_job_that_failed_ends_every_wait(self, success: str, failure: str | None) -> None:
+        """A condition that holds for a Failed job leaves the failure to our output, which has the job's own words."""
+        assert step(success_condition=success).failure_condition == failure
+
+    @pytest.mark.parametrize(
         ("success", "failure", "is_then"),
         [
             ("status.state == Running", None, "status.state == Failed,status.state == Succeeded"),
