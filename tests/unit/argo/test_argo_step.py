@@ -148,6 +148,11 @@ class TestManifest:
         with pytest.raises(ValueError, match=r"train: metadata\.labels"):
             step(spec=None, manifest=manifest)
 
+    def test_labels_that_an_input_fills_in_are_taken(self) -> None:
+        labels = {"metadata": {"labels": {"team": text("team")}}}
+        given = step(spec=None, manifest=MANIFEST | labels, inputs=[Parameter(name="team", value="vision")])
+        assert "inputs.parameters.team" in manifest_of(given)["metadata"]["labels"]["team"]
+
     @pytest.mark.parametrize(
         "outputs",
         [

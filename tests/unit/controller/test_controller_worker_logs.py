@@ -233,6 +233,16 @@ async def test_a_log_is_read_when_it_is_time_to(looker):
     assert looker.server.read == ["digits-worker-0", "digits-worker-1"]
 
 
+@pytest.mark.parametrize("line", ["an image of class 3", "", STALL])
+async def test_lines_without_an_epoch_leave_the_epoch_as_it_is(looker, line):
+    looker.server.lines["digits-worker-0"] = EPOCH
+    await looker.look()
+    await looker.look(after=LOOK_EVERY)
+    looker.server.lines["digits-worker-0"] = line
+    await looker.look(after=LOOK_EVERY)
+    assert looker.training.epoch == 3
+
+
 async def test_speeds_of_all_workers_are_compared_at_every_fifth_reading(looker):
     def lines(speed):
         return "\n".join(f"Epoch[0] Batch [{batch}] Speed: {speed} samples/sec" for batch in (1, 2, 3))

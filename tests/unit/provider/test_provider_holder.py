@@ -184,6 +184,13 @@ def test_a_worker_renews_a_third_of_the_lease_after_it_wrote_its_token():
     assert worker.looks(job()) is None
 
 
+def test_a_renewal_that_was_not_stored_is_due_at_the_next_look():
+    worker = Process(TRY_1, is_written=True)
+    worker.seconds = 20
+    assert worker.looks(job(), stored=False)
+    assert worker.looks(job())
+
+
 @pytest.mark.parametrize("standing", [TRY_2, "by hand"])
 def test_a_trigger_never_takes_it_from_another_try(standing):
     trigger = Process(RUN_A)
