@@ -195,6 +195,23 @@ def test_a_cleared_task_ends_the_job_that_another_try_held(waiting_world):
     assert waiting_world.hook.get_job(JobRef.of(job)) is None
 
 
+def test_a_deletion_that_meets_a_change_looks_again_and_deletes(waiting_world, monkeypatch):
+    operator, task, job = begun(waiting_world, Try(), Store(), poll_interval=3600)
+    delete, conflicts = operator.hook.delete_job, []
+
+    def changed_meanwhile(ref, **options):
+        if not conflicts:
+            conflicts.append(options)
+            waiting_world.write_status(job, "Running", "changed")
+        return delete(ref, **options)
+
+    monkeypatch.setattr(operator.hook, "delete_job", changed_meanwhile)
+    operator.on_kill()
+    assert waiting_world.hook.get_job(JobRef.of(job)) is None
+    with pytest.raises(MXNetJobError):
+        task.result()
+
+
 def test_a_job_that_a_retry_takes_between_the_look_and_the_deletion_is_left(waiting_world, task_log, monkeypatch):
     ti, store = Try(max_tries=1), Store()
     lost, first, job = begun(waiting_world, ti, store, poll_interval=3600)

@@ -195,19 +195,15 @@ def shown(task_log):
     return [line for line in task_log() if line.startswith("[worker-0]")]
 
 
-async def test_a_trigger_that_runs_again_repeats_no_line_and_forgets_no_figure(waiting, task_log):
+@pytest.mark.parametrize(("seconds", "shows"), [(3600, False), (120, True)], ids=["runs again", "a busy triggerer"])
+async def test_a_trigger_that_runs_again_repeats_no_line_and_one_that_starts_late_shows_all(
+    waiting, task_log, seconds, shows
+):
     waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
     waiting.end()
-    found = await event_of(await waiting.start(deferred_at=time.time() - 3600))
-    assert shown(task_log) == []
+    found = await event_of(await waiting.start(deferred_at=time.time() - seconds))
+    assert shown(task_log) == [f"[worker-0] {line.decode(errors='replace')}" for line in LINES if shows]
     assert found.metrics == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
-
-
-async def test_a_trigger_that_a_busy_triggerer_starts_late_shows_the_whole_log(waiting, task_log):
-    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
-    waiting.end()
-    await event_of(await waiting.start(deferred_at=time.time() - 120))
-    assert shown(task_log) == [f"[worker-0] {line.decode(errors='replace')}" for line in LINES]
 
 
 async def test_another_trigger_goes_on_where_the_first_one_s_reading_ended(waiting, log, task_log):
@@ -244,6 +240,24 @@ async def test_a_trigger_that_is_cancelled_ends_at_once_and_touches_nothing(wait
         await task
     await trigger.cleanup()
     assert waiting.writes() == []
+
+
+async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
+    await waiting.trigger().on_kill()
+    (asked,) = waiting.writes()
+    assert (asked.method, asked.path) == (
+        "DELETE",
+        f"/apis/kubeflow.org/v1/namespaces/default/mxjobs/{waiting.ref.name}",
+    )
+    assert asked.body == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {
+            "uid": waiting.ref.uid,
+            "resourceVersion": waiting.job["metadata"]["resourceVersion"],
+        },
+        "propagationPolicy": "Foreground",
+    }
 
 
 async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):

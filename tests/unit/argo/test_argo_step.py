@@ -148,6 +148,11 @@ class TestManifest:
         with pytest.raises(ValueError, match=r"train: metadata\.labels"):
             step(spec=None, manifest=manifest)
 
+    def test_labels_that_an_input_fills_in_are_taken(self) -> None:
+        labels = {"metadata": {"labels": {"team": text("team")}}}
+        given = step(spec=None, manifest=MANIFEST | labels, inputs=[Parameter(name="team", value="vision")])
+        assert "inputs.parameters.team" in manifest_of(given)["metadata"]["labels"]["team"]
+
     @pytest.mark.parametrize(
         "outputs",
         [
@@ -175,6 +180,25 @@ class TestManifest:
         made = step(outputs=[path])._build_template().outputs
         assert made is not None
         assert (made.parameters or [])[-1].value_from == path.value_from
+
+    @pytest.mark.parametrize(
+        ("success", "failure"),
+        [
+            ("status.state == Succeeded", "status.state == Failed"),
+            ("status.state=Succeeded", "status.state == Failed"),
+            ("status.state in (Running, Succeeded)", "status.state == Failed"),
+            ("status.state notin (Failed,Pending)", "status.state == Failed"),
+            ("status.replicaStatuses.Worker.succeeded > 1", "status.state == Failed"),
+            ("status.state in (Succeeded, Failed)", None),
+            ("status.state != Running", None),
+            ("status.state notin (Created,Running)", None),
+            ("status.state", None),
+            ("status.completionTime", None),
+        ],
+    )
+    def test_a_job_that_failed_ends_every_wait(self, success: str, failure: str | None) -> None:
+        """A condition that holds for a Failed job leaves the failure to our output, which has the job's own words."""
+        assert step(success_condition=success).failure_condition == failure
 
     @pytest.mark.parametrize(
         ("success", "failure", "is_then"),
@@ -320,11 +344,6 @@ class TestRefusals:
     def test_what_would_break_the_step_is_refused_when_it_is_built(self, fields: dict[str, Any], words: str) -> None:
         with pytest.raises(ValueError, match=words):
             step(**fields)
-
-    @pytest.mark.parametrize("field", ["name", "generateName", "namespace"])
-    def test_a_manifest_names_neither_job_nor_namespace(self, field: str) -> None:
-        with pytest.raises(ValueError, match=rf"metadata\.{field}: leave it out"):
-            MXJobStep(name="train", manifest={"metadata": {field: "x"}, **MANIFEST})
 
     @pytest.mark.parametrize("suspend", [True, False])
     def test_a_manifest_leaves_suspension_to_others(self, suspend: bool) -> None:
@@ -852,12 +871,6 @@ def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:
     assert strategy.backoff is not None
     assert (strategy.limit, strategy.backoff.duration, strategy.backoff.cap) == (10, "5s", "10m")
     assert strategy.backoff.factor == IntOrString(root=2)
-
-
-def test_a_job_whose_number_of_servers_the_workflow_gives_has_one_scheduler() -> None:
-    found = integer("servers").one_if_any()
-    assert isinstance(found, Value)
-    assert "(asInt(given) > 0 ? 1 : 0)" in found.tag
 
 
 HERAS: dict[str, Any] = {

@@ -210,24 +210,13 @@ def without_place(manifest: dict[str, Any]) -> dict[str, Any]:
         ("kind: MXJob", "is not JSON.*kubectl create -n NAMESPACE --dry-run=client"),
         ([1], "it is no MXJob"),
         ({"spec": {**SPEC, "runPolicy": {"suspend": True}}}, "runPolicy.suspend: leave it out"),
-        ({"spec": {**SPEC, "runPolicy": {"suspend": False}}}, "runPolicy.suspend: leave it out"),
-        ({"spec": {**SPEC, "runPolicy": 5}}, "spec.runPolicy: Invalid value: must be an object"),
-        ({"spec": {**SPEC, "runPolicy": ["suspend"]}}, "spec.runPolicy: Invalid value: must be an object"),
-        ({"metadata": 5, "spec": SPEC}, "it is no MXJob"),
-        ({"metadata": {"name": 5}, "spec": SPEC}, "metadata.name: must be text, is 5"),
         ({"metadata": {"name": "Train_1"}, "spec": SPEC}, "'Train_1' can't begin the name of an MXJob"),
-        ({"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {"Workers": {}}}}, "Worker"),
-        ({"kind": "Job", "spec": SPEC}, "kind"),
-        (
-            {"apiVersion": "kubeflow.org/v1beta1", "spec": SPEC},
-            "input manifest: it is of the format v1beta1, .*convert",
-        ),
+        ({"apiVersion": "kubeflow.org/v1beta1", "spec": SPEC}, "input manifest: .* of the format v1beta1, .*convert"),
         ({"spec": SPEC, "metdata": {}}, 'input manifest: metdata: unknown field "metdata", did you mean metadata'),
-        ({"spec": SPEC, "metadata": {"lables": {}}}, "metadata.lables.*did you mean labels"),
-        ({"spec": {**SPEC, "cleanPodPolicy": "All"}}, "of the format v1beta1, .*mxjob convert -f FILE"),
     ],
 )
 def test_a_reference_is_checked_when_it_is_built(given: object, words: str) -> None:
+    """With words; what is rejected is compared with a run above."""
     with pytest.raises(ValueError, match=words):
         mxjob_ref("train", "mxjob-manifest", {"manifest": given})
 
@@ -246,10 +235,6 @@ AS_KUBECTL_WRITES_IT = {
     "spec": SPEC,
 }
 """What `kubectl create -n ml --dry-run=client -o json` prints: its namespace is in it."""
-
-
-def test_a_reference_takes_the_namespace_that_kubectl_writes_and_the_run_compares_it() -> None:
-    mxjob_ref("train", "mxjob-manifest", {"manifest": AS_KUBECTL_WRITES_IT})
 
 
 @pytest.mark.programs("argo-evaluate")

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.errors import Exit, run_app
 from mxnet_operator.cli.interrupts import CODES, first_signal, unless_interrupted
 
 
@@ -41,6 +41,15 @@ async def test_the_first_signal_cancels_the_work_and_gives_its_exit_code(number)
         await asyncio.Event().wait()
 
     assert await unless_interrupted(work()) is CODES[number]
+
+
+def test_ctrl_c_that_nothing_else_handles_has_its_exit_code_and_no_traceback(capfd):
+    def app(**_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as ended:
+        run_app(app, "mxjob")
+    assert (ended.value.code, capfd.readouterr().err) == (Exit.INTERRUPTED, "")
 
 
 @pytest.mark.usefixtures("restored")

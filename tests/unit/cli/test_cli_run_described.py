@@ -159,19 +159,6 @@ def test_every_name_of_a_claim_makes_a_volume_of_its_own_that_a_server_takes(run
     assert not re.fullmatch("[a-z]{1,63}", claims[0]) or claims[0] in volumes
 
 
-def test_options_beside_a_manifest_are_merged_over_it(run, tmp_path):
-    (tmp_path / "job.yaml").write_text(JOB)
-    code, manifest, _ = run("-f", str(tmp_path / "job.yaml"), "--env", "B=2", "--image", "a:2", "--name", "better")
-    container = at(manifest, "spec.mxReplicaSpecs.Worker.template.spec.containers.0")
-    assert code == 0
-    assert container == {
-        "name": "mxnet",
-        "image": "a:2",
-        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
-    }
-    assert manifest["metadata"]["name"] == "better"
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [

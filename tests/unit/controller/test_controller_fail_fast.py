@@ -127,16 +127,10 @@ def answer_creations(monkeypatch, w, error, times=1000):
     monkeypatch.setattr(w.client, "create", answer)
 
 
-async def test_a_job_that_switches_it_off_brings_no_config_map(tmp_path):
+@pytest.mark.parametrize(("hook", "policy"), [(True, {"failFast": False}), (False, {})], ids=["off", "by the kubelet"])
+async def test_a_job_that_switches_it_off_or_whose_kubelet_brings_it_has_no_config_map(tmp_path, hook, policy):
     async with world(tmp_path, start=False) as w:
-        await w.start(fail_fast_hook=True)
-        await w.submit(submitted(make_mxjob("off").worker(1, **WORKERS).run_policy(failFast=False)))
+        await w.start(fail_fast_hook=hook)
+        await w.submit(submitted(make_mxjob("off").worker(1, **WORKERS).run_policy(**policy)))
         assert not wrapped((await w.pods(1))["off-worker-0"])
-        assert await w.names(CONFIG_MAPS) == []
-
-
-async def test_where_the_kubelet_brings_the_hook_the_controller_does_not(tmp_path):
-    async with world(tmp_path) as w:
-        await w.submit(submitted(make_mxjob("local").worker(1, **WORKERS)))
-        assert not wrapped((await w.pods(1))["local-worker-0"])
         assert await w.names(CONFIG_MAPS) == []

@@ -1,24 +1,10 @@
 """The controller on the local API server: what becomes of jobs whose pods a test moves through their phases."""
 
 from builders import make_mxjob
-from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
+from controller_fixtures import EVENTS, JOBS, PODS, gang, submitted, world
 from waiting import until
 
 from mxnet_operator.api import names
-
-
-async def test_a_job_gets_its_services_and_pods_which_it_owns(tmp_path):
-    async with world(tmp_path) as w:
-        job = await w.submit(gang())
-        pods = await w.pods(5)
-        assert sorted(pods) == [
-            "digits-scheduler-0",
-            *(f"digits-{t}-{i}" for t in ("server", "worker") for i in (0, 1)),
-        ]
-        assert await w.names(SERVICES) == ["digits-mx", "digits-scheduler-0"]
-        owners = {pod["metadata"]["ownerReferences"][0]["uid"] for pod in pods.values()}
-        assert owners == {job["metadata"]["uid"]}
-        await w.state("digits", "Created")
 
 
 async def test_a_failing_worker_fails_the_job_with_its_words_and_what_runs_is_stopped(tmp_path):

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 from builders import make_mxjob
-from controller_fixtures import JOBS, PODS, submitted, world
+from controller_fixtures import JOBS, submitted, world
 from waiting import until
 
 from mxnet_operator.api.crd import custom_resource_definition
@@ -38,25 +38,6 @@ async def test_a_job_under_the_crd_of_1_8_1_says_what_is_missing_and_readiness_d
         assert condition(jobs["digits"]) == ("True", "CRDOutdated", event["message"])
         assert REMEDY in await Health(w.controller, w.client).readiness()
         assert await Health(w.controller, w.client).liveness() == ""
-
-
-async def test_a_suspension_that_can_not_be_recorded_changes_nothing_and_is_tried_again(tmp_path):
-    """As under the CRD of an earlier release, which lacks only the newest fields."""
-    async with world(tmp_path, crds=[crd_with(lambda name: name != "firstAttempt")]) as w:
-        await w.submit(submitted(make_mxjob("digits").gang(1, 1)))
-        pods = await w.pods(3)
-        await w.move(pods, "Running")
-        await w.state("digits", "Running")
-        assert await Health(w.controller, w.client).readiness() == ""
-        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
-        assert "lacks status.firstAttempt:" in (await w.event("ReconcileError"))["message"]
-        jobs = await w.eventually(JOBS, lambda jobs: condition(jobs["digits"]))
-        w.writes.clear()
-        await until(lambda: len(w.writes) >= 2)
-        again = (await w.api.get(f"{JOBS}/digits")).ok()
-        assert again["metadata"]["resourceVersion"] == jobs["digits"]["metadata"]["resourceVersion"]
-        assert again["status"]["restarts"] == 0
-        assert not any("deletionTimestamp" in pod["metadata"] for pod in (await w.api.get(PODS)).ok()["items"])
 
 
 def condition(job):

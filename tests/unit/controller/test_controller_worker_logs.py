@@ -156,21 +156,6 @@ def test_a_training_is_written_once_for_each_epoch_and_when_something_is_wrong_o
         assert written.last_updated_time == NOW + timedelta(minutes=4)
 
 
-def test_a_restart_and_a_suspension_begin_with_no_training():
-    job = make_mxjob("digits").scheduler().worker(2).restart("OnFailure").condition(conditions.RUNNING).obj()
-    job = replace(job, status=replace(job.status, training=EPOCH_3))
-    pods = [make_pod(job, "Scheduler").running(), make_pod(job, "Worker", 0).running()]
-    failed = observe(job, *pods, make_pod(job, "Worker", 1).failed(1))
-    restarted = plan(job, replace(failed, pods_listed="owned"), NOW).status
-    assert restarted.state == conditions.RESTARTING
-    assert restarted.training is None
-    job = make_mxjob("digits").worker(2).run_policy(suspend=True).condition("Created").condition("Running").obj()
-    job = replace(job, status=replace(job.status, training=EPOCH_3))
-    running = [make_pod(job, "Worker", index).running() for index in range(2)]
-    given_up = plan(job, replace(observe(job, *running), pods_listed="owned"), NOW).status
-    assert (given_up.restarts, given_up.training) == (1, None)
-
-
 class Server:
     """The last lines of pods' logs, and which of them were read."""
 
@@ -246,6 +231,16 @@ async def test_a_log_is_read_when_it_is_time_to(looker):
     )
     assert looker.again == timedelta(seconds=LOOK_EVERY)
     assert looker.server.read == ["digits-worker-0", "digits-worker-1"]
+
+
+@pytest.mark.parametrize("line", ["an image of class 3", "", STALL])
+async def test_lines_without_an_epoch_leave_the_epoch_as_it_is(looker, line):
+    looker.server.lines["digits-worker-0"] = EPOCH
+    await looker.look()
+    await looker.look(after=LOOK_EVERY)
+    looker.server.lines["digits-worker-0"] = line
+    await looker.look(after=LOOK_EVERY)
+    assert looker.training.epoch == 3
 
 
 async def test_speeds_of_all_workers_are_compared_at_every_fifth_reading(looker):

@@ -72,12 +72,9 @@ def test_a_sidecar_that_was_stopped_because_an_init_container_failed_is_not_to_b
     assert pod.init_container == "fetch"
 
 
-def test_an_init_container_that_failed_does_not_end_a_pod_that_goes_on():
+def test_an_init_container_that_failed_does_not_end_a_pod_that_goes_on_and_mxnet_has_the_last_word():
     pod = view(phase="Pending", initContainerStatuses=[ended("proxy", 1, 1)])
     assert (pod.init_container, pod.exit_code) == ("", None)
-
-
-def test_the_mxnet_container_has_the_last_word_about_its_pod():
     pod = view(phase="Failed", initContainerStatuses=[ended("proxy", 143, 9)], containerStatuses=[ended("mxnet", 0, 5)])
     assert (pod.init_container, pod.exit_code) == ("", 0)
 

@@ -22,22 +22,23 @@ def job(annotations: dict[str, str] = HELD, *, state: str = "Running", age: int 
     return {"metadata": {"annotations": annotations, "creationTimestamp": created, **more}, "status": status}
 
 
-@pytest.mark.parametrize("state", ["success", "failed", "skipped", "upstream_failed", "removed"])
-def test_the_job_of_a_task_that_is_over_is_deleted(state):
-    assert fate(job(), state, NOW, min_age=MIN_AGE).what == "delete"
+OVER = ["success", "failed", "skipped", "upstream_failed", "removed"]
+WAITS = [None, "scheduled", "queued", "running", "deferred", "up_for_retry", "restarting", "a later one's", UNANSWERED]
 
 
 @pytest.mark.parametrize(
-    "state",
-    [None, "scheduled", "queued", "running", "deferred", "up_for_retry", "restarting", "a later Airflow's", UNANSWERED],
+    ("state", "include", "what"),
+    [
+        *((state, False, "delete") for state in OVER),
+        *((state, True, "leave") for state in WAITS),
+        (ABSENT, False, "leave"),
+        (ABSENT, True, "delete"),
+    ],
 )
-def test_the_job_of_a_task_that_waits_or_will_or_of_which_nothing_was_said_is_left(state):
-    assert fate(job(), state, NOW, min_age=MIN_AGE, include_unknown=True).what == "leave"
-
-
-@pytest.mark.parametrize(("include", "what"), [(False, "leave"), (True, "delete")])
-def test_the_job_of_a_task_that_this_airflow_does_not_know_may_be_another_airflow_s(include, what):
-    assert fate(job(), ABSENT, NOW, min_age=MIN_AGE, include_unknown=include).what == what
+def test_the_job_of_a_task_that_is_over_is_deleted_and_on_request_one_that_may_be_another_airflow_s(
+    state, include, what
+):
+    assert fate(job(), state, NOW, min_age=MIN_AGE, include_unknown=include).what == what
 
 
 @pytest.mark.parametrize(

@@ -184,10 +184,34 @@ def test_a_worker_renews_a_third_of_the_lease_after_it_wrote_its_token():
     assert worker.looks(job()) is None
 
 
+def test_a_renewal_that_was_not_stored_is_due_at_the_next_look():
+    worker = Process(TRY_1, is_written=True)
+    worker.seconds = 20
+    assert worker.looks(job(), stored=False)
+    assert worker.looks(job())
+
+
+@pytest.mark.parametrize("standing", [TRY_1, RUN_B])
+def test_a_trigger_takes_the_job_at_its_first_look_from_the_worker_or_another_run(standing):
+    trigger = Process(RUN_A)
+    assert trigger.looks(job(standing))[names.HOLDER_ANNOTATION] == RUN_A
+    assert trigger.looks(job(RUN_A)) is None
+
+
 @pytest.mark.parametrize("standing", [TRY_2, "by hand"])
 def test_a_trigger_never_takes_it_from_another_try(standing):
     trigger = Process(RUN_A)
     assert trigger.looks(job(standing)) is None
+    assert trigger.renewer.lost_to == standing
+
+
+@pytest.mark.parametrize("standing", [RUN_B, TRY_2, TRY_1])
+def test_who_has_lost_the_job_writes_nothing_ever_again(standing):
+    trigger = Process(RUN_A)
+    trigger.looks(job())
+    trigger.seconds = 3600
+    assert trigger.looks(job(standing)) is None
+    assert trigger.looks(job(RUN_A)) is None
     assert trigger.renewer.lost_to == standing
 
 

@@ -28,20 +28,13 @@ def test_a_template_of_airflow_goes_first(monkeypatch: pytest.MonkeyPatch) -> No
     assert link(PAGE) == "http://mine/team-a/digits/u"
 
 
-def test_a_job_without_a_page_has_no_link() -> None:
-    assert (link(""), link("", None)) == ("", "")
-
-
-@pytest.mark.parametrize("page", ["javascript:alert(1)", "data:text/html,hello", "jobs/digits", "https://a@b/"])
+@pytest.mark.parametrize("page", ["", "javascript:alert(1)", "data:text/html,hello", "jobs/digits", "https://a@b/"])
 def test_what_is_no_web_address_is_not_linked_to(page: str) -> None:
     assert link(page) == ""
 
 
-def test_the_page_is_not_taken_for_the_logs() -> None:
-    assert link(PAGE, of=MXNetLogsLink) == ""
-
-
-def test_an_operator_that_has_no_job_yet_has_no_link() -> None:
+def test_the_logs_and_an_operator_that_has_no_job_yet_have_no_link() -> None:
+    assert link(PAGE, of=MXNetLogsLink) == link("", None) == ""
     assert MXNetJobLink().get_link(SimpleNamespace(), ti_key=None) == ""  # type: ignore[arg-type]
 
 

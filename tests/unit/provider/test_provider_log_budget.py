@@ -18,6 +18,16 @@ def budget(clock, at_once=10, per_second=2.0):
     return LogBudget(at_once=at_once, per_second=per_second, notice=lambda count: f"-{count}-", clock=clock)
 
 
+def test_a_log_that_is_no_faster_than_the_allowance_is_shown_line_by_line():
+    clock, shown = Clock(), []
+    chosen = budget(clock)
+    for number in range(1000):
+        clock.now += 0.5
+        shown.append(list(chosen.take(str(number))))
+    assert shown == [[str(number)] for number in range(1000)]
+    assert list(chosen.finish()) == []
+
+
 def test_long_lines_count_for_more_and_the_last_one_is_always_shown():
     chosen = budget(Clock())
     assert list(chosen.take("x" * 6000)) == ["x" * 6000]

@@ -58,35 +58,20 @@ def once(monkeypatch):
     monkeypatch.setattr(Outage, "lasts_too_long", lambda *_: True)
 
 
-def judge(name, odd, error):
-    assert (error is None) == (name in BELIEVED.get(odd, ())), (name, error)
-    assert error is None or is_transient(error), error
-
-
+@pytest.mark.parametrize("of_trigger", [True, False], ids=["trigger", "worker"])
 @pytest.mark.parametrize("odd", ODD)
-async def test_an_odd_answer_is_an_outage_to_a_trigger(odd):
-    for name, arguments in CALLS.items():
+async def test_an_odd_answer_is_an_outage(odd, of_trigger):
+    for name, arguments in (CALLS if of_trigger else CALLS | ONLY_SYNC).items():
         async with scripted_api(*[ODD[odd]] * 2) as api, Client(api.credentials(), attempts=1) as connection:
-            hook = MXNetJobAsyncHook()
-            hook._open = connection
-            error = None
+            hook = MXNetJobAsyncHook() if of_trigger else sync_hook(api.url)
+            hook._open, error = connection, None
+            call = getattr(hook, name)
             try:
-                await getattr(hook, name)(*arguments)
+                await (call(*arguments) if of_trigger else asyncio.to_thread(call, *arguments))
             except Exception as e:
                 error = e
-            judge(name, odd, error)
-
-
-@pytest.mark.parametrize("odd", ODD)
-async def test_an_odd_answer_is_an_outage_to_a_worker(odd):
-    for name, arguments in (CALLS | ONLY_SYNC).items():
-        async with scripted_api(*[ODD[odd]] * 2) as api:
-            hook, error = sync_hook(api.url), None
-            try:
-                await asyncio.to_thread(getattr(hook, name), *arguments)
-            except Exception as e:
-                error = e
-            judge(name, odd, error)
+            assert (error is None) == (name in BELIEVED.get(odd, ())), (name, error)
+            assert error is None or is_transient(error), error
 
 
 async def test_the_log_of_a_pod_whose_node_has_no_address_is_asked_for_once():

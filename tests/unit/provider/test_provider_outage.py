@@ -12,10 +12,11 @@ from mxnet_operator.client.job_client import JobRef
 from mxnet_operator.kube.errors import ApiError
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
-from mxnet_provider.watch import run_in_thread
+from mxnet_provider.watch import JobWatch, run_in_thread
 
 REF = JobRef(name="digits", namespace="default", uid="u")
 RUNNING = {
@@ -159,6 +160,14 @@ def test_a_sick_server_is_asked_less_and_less_often(server: Server, wait: Callab
 def test_a_mistake_is_no_outage(server: Server, wait: Callable[..., Any]) -> None:
     with pytest.raises(LookupError):
         wait(server, poll_interval=10)
+
+
+@each_wait
+@pytest.mark.parametrize("looks", [[*[(60, AWAY)] * 2000, (0, END)]], ids=["a day and a half"])
+def test_an_outage_may_be_borne_for_days(server: Server, wait: Callable[..., Any]) -> None:
+    wait(server, poll_interval=10, api_outage_tolerance=7 * 24 * 3600.0)
+    assert len(server.pauses) == 2000
+    assert max(server.pauses) <= 60 * 1.2
 
 
 @pytest.mark.parametrize("wait", [wait_in_a_trigger])

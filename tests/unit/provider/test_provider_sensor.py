@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -112,6 +113,18 @@ def test_a_sensor_without_time_looks_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(MXNetJobSensor, "_wait", lambda *_: pytest.fail("it has no time to wait"))
     sensor = MXNetJobSensor(task_id="s", job_name="j", namespace="default", timeout=0)
     assert sensor.execute.__wrapped__(sensor, {}) is None
+
+
+def test_a_deferred_sensor_with_silent_fail_bears_an_outage_until_its_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MXNetJobSensor, "_read", lambda _: None)
+    for silent, tolerance in ((False, 600.0), (True, 5000.0)):  # by a cluster policy, as a timedelta
+        sensor = MXNetJobSensor(
+            task_id="s", job_name="j", namespace="default", deferrable=True, timeout=5000, silent_fail=silent
+        )
+        sensor.api_outage_tolerance = timedelta(minutes=10)
+        with pytest.raises(TaskDeferred) as deferred:
+            sensor.execute.__wrapped__(sensor, {})
+        assert deferred.value.trigger.api_outage_tolerance == tolerance
 
 
 @pytest.mark.parametrize("deferrable", [False, True], ids=["waiting", "deferred"])

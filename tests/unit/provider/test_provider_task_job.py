@@ -128,6 +128,17 @@ def test_an_end_that_the_api_server_did_not_answer_is_asked_for_again_and_an_ans
     assert hook.did == ["Deletion"]
 
 
+def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
+    """A worker that dies between the two would else leave a retry with nothing: it would train again."""
+    hook = Hook()
+    made = task(hook, EndOptions(on_finish_action="delete"))
+    made.memory.record = Record(token=BEFORE, ref=REF, generation=0)
+    ended = Event(status="succeeded", name="digits", namespace="default", uid="u", summary={"state": "Succeeded"})
+    made.finished(ended)
+    assert hook.did[0] == "remember finished"
+    assert len(hook.did) == 2
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -175,6 +175,26 @@ def test_what_a_job_waits_for_is_logged_within_five_seconds(
         assert min(steps, default=poll_interval) >= min(poll_interval, 4.0) * 0.8
 
 
+@pytest.mark.parametrize(
+    ("conditions", "is_calm"),
+    [
+        ([], False),
+        (["Created"], False),
+        (["Created", "Running"], True),
+        (["Created", "Running", "ServersExited"], False),
+        (["Created", "Suspended"], False),
+        (["Created", "Restarting"], False),
+    ],
+)
+def test_a_job_that_just_runs_is_looked_at_as_seldom_as_the_user_says(conditions: list[str], is_calm: bool) -> None:
+    job = waiting_job("ServersExited")
+    job["status"]["conditions"] = [{"type": each, "status": "True", "message": "m"} for each in conditions]
+    pauses = [until_next_poll(job, 100.0) for _ in range(100)]
+    least, most = (80, 120) if is_calm else (3, 5)
+    assert least <= min(pauses) <= max(pauses) <= most
+    assert max(until_next_poll(job, 0.1) for _ in range(100)) <= 0.12
+
+
 def test_a_job_that_is_not_there_is_looked_for_as_seldom_as_the_user_says() -> None:
     assert until_next_poll(None, 100.0) >= 80
 
