@@ -194,10 +194,6 @@ def with_resources(**resources: Any) -> dict[str, Any]:
 
 GPUS: dict[str, tuple[dict[str, Any], Any]] = {
     "the job's name for a role's number": ({"gpu_resource": AMD, "workers": Role(gpus=2)}, {AMD: 2}),
-    "and in place of the job's number": (
-        {"gpu_resource": AMD, "gpus_per_worker": 1, "workers": Role(gpus=2)},
-        {AMD: 2},
-    ),
     "a role's name for the job's number": ({"gpus_per_worker": 1, "workers": Role(gpu_resource=AMD)}, {AMD: 1}),
     "a role's name over the job's": ({"gpu_resource": NVIDIA, "workers": Role(gpu_resource=AMD, gpus=1)}, {AMD: 1}),
     "a role's none over the job's number": ({"gpus_per_worker": 1, "workers": Role(gpus=0)}, None),
@@ -221,10 +217,6 @@ GPUS: dict[str, tuple[dict[str, Any], Any]] = {
     "a role's request of as many": (
         {"gpus_per_worker": 1, "workers": Role(container_resources={"requests": {NVIDIA: "1"}})},
         {NVIDIA: 1},
-    ),
-    "a role's request and limit over the job's number": (
-        {"gpus_per_worker": 1, "workers": Role(container_resources={"requests": {NVIDIA: 3}, "limits": {NVIDIA: 3}})},
-        {NVIDIA: 3},
     ),
     "a name without a number": ({"gpu_resource": AMD}, None),
     "none": ({"gpus_per_worker": 0}, None),
@@ -276,15 +268,7 @@ class TestGPUs:
         ("fields", "path"),
         [
             ({"gpus_per_worker": 2, "container_resources": {"limits": {NVIDIA: 1}}}, "gpus_per_worker"),
-            ({"gpus_per_worker": 0, "container_resources": {"limits": {NVIDIA: 1}}}, "gpus_per_worker"),
             ({"workers": Role(gpus=2, container_resources={"limits": {NVIDIA: 1}})}, "workers.gpus"),
-            (
-                {
-                    "gpu_resource": AMD,
-                    "servers": Role(gpus=2, container_resources={"limits": {AMD: 1}}),
-                },
-                "servers.gpus",
-            ),
             ({"workers": Role(gpus=2, container_resources={"requests": {NVIDIA: 1}})}, "workers.gpus"),
             ({"gpus_per_worker": 2, "container_resources": Later()}, "gpus_per_worker"),
             ({"gpus_per_worker": 2, "workers": Role(container_resources=Later())}, "gpus_per_worker"),
