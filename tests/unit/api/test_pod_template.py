@@ -1,11 +1,9 @@
 """The pod template in the CRDs: Kubernetes' own types, nothing that 1.8.1 took refused, and small enough to apply."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from builders import make_mxjob
 from training_operator import its_crd
 
@@ -13,13 +11,11 @@ from mxnet_operator.api import job_formats
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.kinds import ALL, Kind
 from mxnet_operator.api.pod_template import complete_schema, crd_schema
-from mxnet_operator.api.structural import drop_nulls, structural_errors
+from mxnet_operator.api.structural import structural_errors
 from mxnet_operator.api.validation import unknown_fields, validate
 
 LARGEST_CRD = 160_000
 """Bytes, far from the 262,144 of all annotations together: `kubectl apply` keeps a copy of the object in one."""
-SEEDS = Path(__file__).resolve().parents[3] / "examples" / "seeds"
-OLDER = [each for each in sorted(SEEDS.glob("0*/mx*job*.y*ml")) if "replicaSpecs" in each.read_text()]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -37,33 +33,6 @@ def test_kubectl_apply_has_room_for_a_copy_of_each_crd(kind: Kind) -> None:
     # Go writes these as \u003c
     escaped = len(written.encode()) + 5 * sum(written.count(each) for each in "<>&")
     assert escaped < LARGEST_CRD
-
-
-def _template_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    spec = manifest["spec"]
-    replicas = spec.get("mxReplicaSpecs") or spec["replicaSpecs"]
-    replica = replicas[0] if isinstance(replicas, list) else next(iter(replicas.values()))
-    found: dict[str, Any] = replica["template"]["spec"]
-    return found
-
-
-@pytest.mark.parametrize("example", OLDER, ids=[f"{each.parent.name}-{each.stem}" for each in OLDER])
-def test_the_api_server_takes_what_is_wrong_in_an_older_formats_template_and_the_controller_does_not(
-    example: Path,
-) -> None:
-    def broken(**fields: Any) -> dict[str, Any]:
-        manifest: dict[str, Any] = yaml.safe_load(example.read_text())
-        _template_of(manifest)["containers"][0].update(fields)
-        return manifest
-
-    assert job_formats.errors(broken()) == []
-    for manifest, where in (
-        (broken(env={"FOO": "bar"}), "containers[0].env"),
-        (broken(name="main"), "template.spec.containers"),
-        (broken(image=None), "containers[0].image"),
-    ):
-        assert validate(manifest) == []
-        assert job_formats.errors(manifest)[0].path.endswith(where)
 
 
 ILL_TYPED = [
@@ -179,19 +148,6 @@ def _compared(ours: dict[str, Any], theirs: dict[str, Any], path: str) -> Any:
     for inner in ("items", "additionalProperties"):
         if inner in ours and inner in theirs:
             yield from _compared(ours[inner], theirs[inner], f"{path}[]")
-
-
-def test_nulls_are_dropped_as_the_server_drops_them() -> None:
-    """apiextensions-apiserver's own table (prunenulls_test.go), and maps."""
-    schema = {
-        "items": {
-            "properties": {"a": {"default": "A"}, "d": {"properties": {"x": {}}}},
-            "additionalProperties": {"type": "string"},
-        }
-    }
-    value: Any = [{"a": None}, {"d": None}, {"e": None}, {"d": {"x": None, "y": None}}, None]
-    drop_nulls(schema, value)
-    assert value == [{"a": None}, {}, {}, {"d": {"y": None}}, None]
 
 
 def test_a_number_or_a_text_is_either() -> None:

@@ -76,18 +76,6 @@ async def test_a_key_added_soon_after_it_was_worked_on_rests_first(clock):
         assert await queue.get() == "a"
 
 
-async def test_a_key_that_has_rested_is_queued_at_once():
-    queue = WorkQueue(rest=0.001)
-    for key in ("a", "b"):
-        queue.add(key)
-        queue.done(await queue.get())
-    queue.add("b")
-    async with asyncio.timeout(MOMENT):
-        assert await queue.get() == "b"  # "a" rested first
-    queue.add("a")
-    assert len(queue) == 1
-
-
 async def test_a_worker_that_waits_gets_the_next_key(queue):
     worker = asyncio.create_task(queue.get())
     await asyncio.sleep(0)
