@@ -170,10 +170,3 @@ def test_a_manifest_of_a_program_that_contains_itself_is_refused() -> None:
     manifest["spec"]["again"] = [manifest]
     with pytest.raises(ManifestError, match="nested deeper than 100 levels"):
         jsonable(manifest)
-
-
-def test_a_copy_shares_nothing_and_has_lists_for_tuples() -> None:
-    given = {"a": ({"b": 1.0},)}
-    copied = jsonable(given)
-    assert copied == {"a": [{"b": 1}]}
-    assert copied["a"][0] is not given["a"][0]

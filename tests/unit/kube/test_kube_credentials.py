@@ -186,6 +186,17 @@ def test_a_user_without_a_home_has_no_kubeconfig_there(monkeypatch):
         load_credentials()
 
 
+def test_the_environments_proxy_is_used_but_never_for_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.invalid:3128")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert load_credentials(kubeconfig(tmp_path / "k")).proxy is None
+    far = kubeconfig(tmp_path / "far", cluster={"server": "https://far.invalid"})
+    assert load_credentials(far).proxy == "http://proxy.invalid:3128"
+    monkeypatch.setenv("NO_PROXY", ".invalid")
+    assert load_credentials(far).proxy is None
+
+
 def test_loading_imports_none_of_the_official_clients_models_and_leaves_the_package_usable(tmp_path):
     program = (
         "import sys\n"
