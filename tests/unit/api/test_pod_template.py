@@ -11,7 +11,7 @@ from mxnet_operator.api import job_formats
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.kinds import ALL, Kind
 from mxnet_operator.api.pod_template import complete_schema, crd_schema
-from mxnet_operator.api.structural import structural_errors
+from mxnet_operator.api.structural import apply_schema_defaults, drop_nulls, structural_errors
 from mxnet_operator.api.validation import unknown_fields, validate
 
 LARGEST_CRD = 160_000
@@ -148,6 +148,26 @@ def _compared(ours: dict[str, Any], theirs: dict[str, Any], path: str) -> Any:
     for inner in ("items", "additionalProperties"):
         if inner in ours and inner in theirs:
             yield from _compared(ours[inner], theirs[inner], f"{path}[]")
+
+
+def test_nulls_are_dropped_as_the_server_drops_them() -> None:
+    """apiextensions-apiserver's own table (prunenulls_test.go), and maps."""
+    schema = {
+        "items": {
+            "properties": {"a": {"default": "A"}, "d": {"properties": {"x": {}}}},
+            "additionalProperties": {"type": "string"},
+        }
+    }
+    value: Any = [{"a": None}, {"d": None}, {"e": None}, {"d": {"x": None, "y": None}}, None]
+    drop_nulls(schema, value)
+    assert value == [{"a": None}, {}, {}, {"d": {"y": None}}, None]
+
+
+def test_defaults_are_filled_only_into_objects_that_are_there() -> None:
+    schema = {"properties": {"spec": {"properties": {"on": {"default": False}}}}}
+    for value, filled in (({"spec": {}}, {"spec": {"on": False}}), ({}, {})):
+        apply_schema_defaults(schema, value)
+        assert value == filled
 
 
 def test_a_number_or_a_text_is_either() -> None:
