@@ -101,11 +101,10 @@ async def test_our_controller_completes_the_result_of_a_poller_whose_pod_is_gone
     own ways out, of which 3.7 sometimes takes none for 20 minutes."""
     name, job, first, result, of_run = await waited_for(argo)
     with argo.stands_still():
-        (await argo.api.delete(argo.path("pods", first), gracePeriodSeconds=0)).ok()
-        argo.kill(first)
+        lost = await argo.lose(first)
         await argo.until("workflowtaskresults", lambda results: completed(results[result]), **of_run)
     await argo.jobs_world.event("PollerReplaced", says=first)
-    await argo.poller(name, other_than=first)
+    await argo.next_poller(lost)
     await succeeds_with(argo, name, job)
 
 

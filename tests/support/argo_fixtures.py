@@ -239,21 +239,33 @@ class Argo:
         return running(await self.until("pods", running, **label))[0]
 
     async def evict(self, poller: str) -> str:
-        """What `kubectl drain` does with a poller's pod; the name of the pod of the next attempt, once that runs.
-
-        It may be the same name, where Argo thinks that it never came to make the first.
-        """
+        """What `kubectl drain` does with a poller's pod; the name of the pod of the next attempt, once that runs."""
         evicted = (await self.api.get(self.path("pods", poller))).ok()["metadata"]
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": poller}}
         (await self.api.post(f"{self.path('pods', poller)}/eviction", eviction)).ok()
+        return await self.next_poller(evicted)
 
-        def next_one(found: dict[str, dict[str, Any]]) -> list[str]:
-            pods = [pod for pod in found.values() if pod["metadata"]["uid"] != evicted["uid"]]
+    async def lose(self, poller: str) -> dict[str, Any]:
+        """Delete a poller whose node has lost its power, with the finalizer that Argo removes; the pod's metadata."""
+        path = self.path("pods", poller)
+        await self.pods.lose(poller)
+        (await self.api.merge(path, {"metadata": {"finalizers": None}})).ok()
+        lost: dict[str, Any] = (await self.api.delete(path, gracePeriodSeconds=0)).ok()["metadata"]
+        return lost
+
+    async def next_poller(self, gone: dict[str, Any]) -> str:
+        """The name of the pod that polls after the one with this metadata, once that runs.
+
+        It may be the same name, where Argo thinks that it never came to make the first.
+        """
+
+        def running(found: dict[str, dict[str, Any]]) -> list[str]:
+            pods = [pod for pod in found.values() if pod["metadata"]["uid"] != gone["uid"]]
             return [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
 
-        of_workflow = f"{WORKFLOW_LABEL}={evicted['labels'][WORKFLOW_LABEL]}"
+        of_workflow = f"{WORKFLOW_LABEL}={gone['labels'][WORKFLOW_LABEL]}"
         label = {"labelSelector": f"{of_workflow},workflows.argoproj.io/completed=false"}
-        return next_one(await self.until("pods", next_one, **label))[0]
+        return running(await self.until("pods", running, **label))[0]
 
     def kill(self, poller: str) -> None:
         """End a poller as the kernel does that has no memory left: with everything in its container."""

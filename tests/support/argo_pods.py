@@ -102,6 +102,12 @@ class ArgoPods:
         """What a container has written so far."""
         return "".join(path.read_text() for path in self._folder.glob(f"{pod_name}-*/{container}.log"))
 
+    async def lose(self, pod_name: str) -> None:
+        """Kill a pod's processes and report nothing more of it, as a node that has lost its power."""
+        (lost,) = [pod for pod in self._pods.values() if pod.name == pod_name]
+        lost.task.cancel()
+        await asyncio.wait({lost.task})
+
     async def _watch(self) -> None:
         query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
         while True:
@@ -167,6 +173,7 @@ class _Pod:
         self._argoexec = argoexec
         self._folder = folder
         meta = manifest["metadata"]
+        self.name = meta["name"]
         self._path = PODS.path(meta["namespace"], meta["name"])
         self._processes: list[asyncio.subprocess.Process] = []
         self._message = ""
