@@ -1,4 +1,4 @@
-"""Jobs that go on while the API server crashes, watches expire, or two controllers both believe to lead."""
+"""Jobs that go on while the API server crashes, or watches expire."""
 
 import asyncio
 

@@ -129,16 +129,6 @@ def test_servers_without_a_key_fail_their_job_and_say_where_it_belongs(cluster):
     eventually(lambda: has_ended(cluster, "keyless"))
 
 
-def test_a_script_that_waits_for_a_server_without_end_ends_at_the_deadline_of_its_job(local_cluster):
-    job = tuning_job("waits", "import time; time.sleep(3600)", servers=0)
-    job["spec"]["runPolicy"] = {"activeDeadlineSeconds": 2}
-    local_cluster.create(job)
-
-    message = terminal_message(local_cluster.wait_for("waits", "Failed"))
-
-    assert "active longer than specified deadline (2 s): no TunerServer was running" in message
-
-
 def test_a_start_script_of_autotvm_days_finds_tracker_port_and_key_in_mx_config(local_cluster):
     with socket.create_server(("0.0.0.0", 0)) as free:
         port = free.getsockname()[1]

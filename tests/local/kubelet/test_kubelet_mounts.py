@@ -79,6 +79,16 @@ async def test_paths_in_the_code_lead_to_the_volumes(node, tmp_path):
     assert not any(map(os.path.lexists, ("/data", "/data of mine", "/dev/termination-log", "/new")))
 
 
+async def test_a_folder_may_hide_the_one_that_another_mount_is_of(node, tmp_path):
+    outer = tmp_path / "outer"
+    (outer / "inner").mkdir(parents=True)
+    (outer / "inner/f").write_text("inner\n")
+    paths = {str(outer): "hides", "/in": "outer/inner", f"{outer}/deep": "deep"}
+    await node.create(pod(tmp_path, [f"cat {outer}/f /in/f {outer}/deep/f; yes | head -n 1"], paths))
+    await node.ended("reads")
+    assert await node.log("reads") == "hides\nouter/inner\ndeep\ny\n"  # a closed pipe ends a program, as ever
+
+
 async def test_a_mount_that_would_hide_the_program_is_replaced_in_arguments(node, tmp_path):
     root = "/" + Path(sys.executable).parts[1]
     await node.create(pod(tmp_path, [f"cat {root}/f"], {root: "a"}))

@@ -115,6 +115,12 @@ async def test_a_pod_that_names_a_node_of_another_cluster_runs_and_takes_of_the_
         assert (await node.ended("waits"))["status"]["phase"] == "Succeeded"
 
 
+async def test_the_node_has_the_labels_that_it_was_started_with(tmp_path):
+    async with running_node(tmp_path, node_labels=(("pool", "gpus"),)) as node:
+        pod = await node.run("picky", "true", nodeSelector={"pool": "gpus", "kubernetes.io/hostname": "local"})
+        assert pod["status"]["phase"] == "Succeeded"
+
+
 async def test_the_address_of_a_pod_that_is_gone_is_free_again(tmp_path):
     async with running_node(tmp_path) as node:
         kubelet = node.kubelet

@@ -92,17 +92,6 @@ def test_the_stack_of_cpp_gives_way_to_the_words_of_mxnet_s_error():
     assert shortened(text, len(text)) == text
 
 
-def test_a_pods_message_of_100_kb_leaves_its_end_and_a_mark_in_the_jobs_status():
-    job = make_mxjob("a").worker(1).condition("Created").obj()
-    pod = make_pod(job, "Worker").failed(1).set(pod_reason="Odd", pod_message="x" * 100_000 + " the last word")
-    status = plan(job, observe(job, pod), NOW).status
-    message = status.conditions[-1].message
-    assert len(message) <= LONGEST_MESSAGE
-    assert message.startswith("mxjob a is failed because 1 Worker replica(s) failed.")
-    assert "bytes, cut" in message
-    assert "the last word" in message
-
-
 @pytest.mark.parametrize("replicas", [1, MAX_RESTARTING, MAX_RESTARTING + 1, 500])
 def test_of_many_that_failed_so_many_are_replaced_at_a_time_as_a_status_has_room_for(replicas):
     job = make_mxjob("a").worker(replicas).restart("ExitCode").run_policy(restartScope="Replica", backoffLimit=9999)

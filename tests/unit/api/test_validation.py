@@ -184,12 +184,6 @@ def test_minus_zero_is_no_integer(replicas: float, is_valid: bool) -> None:
     assert (messages(manifest) == []) is is_valid
 
 
-def test_two_mistakes_have_two_messages() -> None:
-    manifest = changed(changed(worker(), 7, "spec", "jobMode"), "x", *WORKER, "replicas")
-    assert len(messages(manifest)) == 2
-    assert len(messages(without(make_mxjob("1digits").worker(1).manifest(), "spec", "jobMode"))) == 2
-
-
 @pytest.mark.parametrize(("length", "fits"), [(54, True), (55, False), (64, False)])
 def test_a_name_must_leave_room_for_type_and_index(length: int, fits: bool) -> None:
     assert (messages(make_mxjob("a" * length).worker(10).manifest()) == []) is fits
@@ -259,13 +253,6 @@ def test_labels_and_annotations_are_told_in_the_servers_words(metadata: dict[str
     manifest["metadata"] |= metadata
     found = messages(manifest)
     assert [each[: len(wanted)] for each, wanted in zip(found, expected, strict=True)] == expected
-
-
-def test_a_bad_label_hides_no_mistake_of_the_rules() -> None:
-    manifest = changed(worker(), {"a": "b c"}, "metadata", "labels")
-    found = messages(without(manifest, "spec", "jobMode"))
-    assert found[1:] == ["spec.jobMode: Required value: MXTrain or MXTune"]
-    assert found[0].startswith('metadata.labels: Invalid value: "b c"')
 
 
 def test_a_container_of_another_name_is_no_error_of_the_api_server() -> None:

@@ -139,19 +139,6 @@ class TestOverAManifest:
         assert worker(job, "template.spec.volumes") == [claim, {"name": "z", "emptyDir": {}}]
         assert worker(job, "template.spec.containers.0.volumeMounts") == [{"name": "data", "mountPath": "/data"}]
 
-    def test_variables_of_a_role_and_an_init_container_take_the_place_of_those_of_their_names(self) -> None:
-        given = training()
-        pod = given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]
-        pod["initContainers"] = [{"name": "fetch", "image": "f", "env": [{"name": "A", "value": "1"}]}]
-        secret = [{"name": "A", "valueFrom": SECRET}]
-        in_words = {"template": {"spec": {"containers": [{"name": "mxnet", "env": secret}]}}}
-        for workers in (Role(env={"A": SECRET}), in_words):
-            assert worker(over(given, workers=workers), "template.spec.containers.0.env") == secret
-        job = over(given, init_containers=[{"name": "fetch", "env": secret}])
-        assert worker(job, "template.spec.initContainers") == [{"name": "fetch", "image": "f", "env": secret}]
-        common = to_manifest(MXJobDescription(image="a", env={"A": "1"}, workers=Role(env={"A": SECRET})))
-        assert at(common, "spec.mxReplicaSpecs.Worker.template.spec.containers.0.env") == secret
-
     def test_mappings_merge_key_by_key(self) -> None:
         job = over(training(), node_selector={"pool": "gpus"}, labels={"run": "7"}, backoff_limit=3)
         assert worker(job, "template.spec.nodeSelector") == {"zone": "a", "pool": "gpus"}
@@ -165,11 +152,6 @@ class TestOverAManifest:
         job = over(training(), image="a:2", gpus_per_worker=1)
         assert worker(job, "template.spec.containers.0.image") == "a:2"
         assert worker(job, "template.spec.containers.1") == {"name": "sidecar", "image": "b"}
-
-    def test_a_number_of_workers_changes_nothing_else(self) -> None:
-        job = over(training(), workers=5)
-        assert worker(job, "replicas") == 5
-        assert list(job["spec"]["mxReplicaSpecs"]) == ["worker"]
 
     def test_servers_that_the_manifest_lacks_are_made_like_the_workers_with_a_scheduler(self) -> None:
         specs = over(training(), servers=2, gpus_per_worker=1)["spec"]["mxReplicaSpecs"]
@@ -221,10 +203,6 @@ def with_resources(**resources: Any) -> dict[str, Any]:
 
 GPUS: dict[str, tuple[dict[str, Any], Any]] = {
     "the job's name for a role's number": ({"gpu_resource": AMD, "workers": Role(gpus=2)}, {AMD: 2}),
-    "and in place of the job's number": (
-        {"gpu_resource": AMD, "gpus_per_worker": 1, "workers": Role(gpus=2)},
-        {AMD: 2},
-    ),
     "a role's name for the job's number": ({"gpus_per_worker": 1, "workers": Role(gpu_resource=AMD)}, {AMD: 1}),
     "a role's name over the job's": ({"gpu_resource": NVIDIA, "workers": Role(gpu_resource=AMD, gpus=1)}, {AMD: 1}),
     "a role's none over the job's number": ({"gpus_per_worker": 1, "workers": Role(gpus=0)}, None),
@@ -248,10 +226,6 @@ GPUS: dict[str, tuple[dict[str, Any], Any]] = {
     "a role's request of as many": (
         {"gpus_per_worker": 1, "workers": Role(container_resources={"requests": {NVIDIA: "1"}})},
         {NVIDIA: 1},
-    ),
-    "a role's request and limit over the job's number": (
-        {"gpus_per_worker": 1, "workers": Role(container_resources={"requests": {NVIDIA: 3}, "limits": {NVIDIA: 3}})},
-        {NVIDIA: 3},
     ),
     "a name without a number": ({"gpu_resource": AMD}, None),
     "none": ({"gpus_per_worker": 0}, None),
@@ -303,15 +277,7 @@ class TestGPUs:
         ("fields", "path"),
         [
             ({"gpus_per_worker": 2, "container_resources": {"limits": {NVIDIA: 1}}}, "gpus_per_worker"),
-            ({"gpus_per_worker": 0, "container_resources": {"limits": {NVIDIA: 1}}}, "gpus_per_worker"),
             ({"workers": Role(gpus=2, container_resources={"limits": {NVIDIA: 1}})}, "workers.gpus"),
-            (
-                {
-                    "gpu_resource": AMD,
-                    "servers": Role(gpus=2, container_resources={"limits": {AMD: 1}}),
-                },
-                "servers.gpus",
-            ),
             ({"workers": Role(gpus=2, container_resources={"requests": {NVIDIA: 1}})}, "workers.gpus"),
             ({"gpus_per_worker": 2, "container_resources": Later()}, "gpus_per_worker"),
             ({"gpus_per_worker": 2, "workers": Role(container_resources=Later())}, "gpus_per_worker"),
@@ -346,11 +312,6 @@ class TestOverAnOlderFormat:
         assert job["metadata"] == training()["metadata"]
         assert given == flat()
 
-    def test_metadata_alone_leaves_the_format(self) -> None:
-        job = over(flat(), name="mine", namespace="ml", labels={"a": "b"}, annotations={"c": "d"})
-        assert job["spec"] == flat()["spec"]
-        assert (job["apiVersion"], job["metadata"]["name"]) == ("kubeflow.org/v1beta1", "mine")
-
     def test_it_needs_no_name(self) -> None:
         assert over({**flat(), "metadata": {"generateName": "a-"}}, workers=1)["metadata"] == {"generateName": "a-"}
         assert over({**flat(), "metadata": None}, workers=1)["metadata"] == {}
@@ -368,11 +329,6 @@ class TestOverAnOlderFormat:
             over(imageless(schedulerName="x"), image="mine:1")
         assert [each.path for each in refusal.value.problems] == ["spec"]
         assert "schedulerName" in refusal.value.problems[0].message
-
-    def test_its_mistakes_are_told_in_its_own_words(self) -> None:
-        with pytest.raises(DescriptionError) as refusal:
-            over(flat(cleanPodPolicy="Sometimes"), workers=1)
-        assert [each.path for each in refusal.value.problems] == ["spec.cleanPodPolicy"]
 
     def test_values_that_are_filled_in_later_are_for_v1(self) -> None:
         with pytest.raises(DescriptionError, match="convert it first: mxjob convert -f FILE"):
@@ -399,17 +355,6 @@ class TestModels:
     )
     def test_models_are_written_as_the_client_writes_them(self, model: Any) -> None:
         assert plain(model) == k8s.ApiClient().sanitize_for_serialization(model)
-
-    def test_a_manifest_may_hold_models(self) -> None:
-        given = training()
-        given["spec"]["mxReplicaSpecs"]["worker"]["template"] = k8s.V1PodTemplateSpec(
-            spec=k8s.V1PodSpec(containers=[k8s.V1Container(name="mxnet", image="a")])
-        )
-        assert worker(over(given, args=["x"]), "template.spec.containers.0") == {
-            "name": "mxnet",
-            "image": "a",
-            "args": ["x"],
-        }
 
 
 NESTED: dict[str, Any] = {

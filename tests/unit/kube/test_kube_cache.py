@@ -7,17 +7,6 @@ def by_first_letter(word):
     return word[:1]
 
 
-def test_objects_are_found_by_key_and_by_index():
-    cache = Indexer({"letter": by_first_letter})
-    cache.store("n/1", "10", "apple")
-    cache.store("n/2", "11", "avocado")
-    cache.store("n/3", "12", "pear")
-    assert cache.get("n/1") == "apple"
-    assert cache.version("n/3") == "12"
-    assert set(cache.by_index("letter", "a")) == {"apple", "avocado"}
-    assert (len(cache), sorted(cache)) == (3, ["n/1", "n/2", "n/3"])
-
-
 def test_a_changed_object_moves_in_the_index():
     cache = Indexer({"letter": by_first_letter})
     cache.store("n/1", "10", "apple")

@@ -29,14 +29,6 @@ async def queue(clock):
     return WorkQueue(Backoff(first=1.0, longest=60.0), clock)
 
 
-async def test_a_key_added_twice_comes_once(queue):
-    queue.add("a")
-    queue.add("a")
-    queue.add("b")
-    assert [await queue.get(), await queue.get()] == ["a", "b"]
-    assert len(queue) == 0
-
-
 async def test_a_key_added_while_it_is_worked_on_comes_back_when_that_is_done(queue):
     queue.add("a")
     key = await queue.get()
@@ -85,13 +77,6 @@ async def test_a_key_that_has_rested_is_queued_at_once():
         assert await queue.get() == "b"  # "a" rested first
     queue.add("a")
     assert len(queue) == 1
-
-
-async def test_a_worker_that_waits_gets_the_next_key(queue):
-    worker = asyncio.create_task(queue.get())
-    await asyncio.sleep(0)
-    queue.add("a")
-    assert await worker == "a"
 
 
 async def test_a_cancelled_worker_passes_its_key_on(queue):

@@ -128,24 +128,6 @@ def test_epochs_that_a_restarted_job_trains_again_count_once_with_their_last_fig
     assert history["samples_per_second"] == [None, None, 10.0]
 
 
-def test_the_log_of_a_gluon_script_is_a_history_too():
-    history = log_of(
-        "[Epoch 0] speed: 800 samples/sec\ttime cost: 9.5",
-        "Epoch 0: loss 2.3, train acc 0.5, test acc 0.4",
-        "Epoch 1: loss 1.2, train acc 0.8, test acc 0.7",
-    ).history()
-
-    assert history == {
-        "epochs": 2,
-        "accuracy": 0.7,
-        "time_cost": [9.5, None],
-        "loss": [2.3, 1.2],
-        "train_accuracy": [0.5, 0.8],
-        "test_accuracy": [0.4, 0.7],
-        "samples_per_second": [800.0, None],
-    }
-
-
 @pytest.mark.parametrize(("first", "epochs"), [(0, 3), (1, 3), (5, 8)])
 def test_epochs_are_counted_whether_a_script_begins_with_0_or_1_or_goes_on_later(first, epochs):
     log = log_of(*(f"Epoch[{epoch}] Train-accuracy=0.5" for epoch in range(first, first + 3)))
