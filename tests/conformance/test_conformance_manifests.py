@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kubernetes
 
 COUNT = int(os.environ.get("MXJOB_CONFORMANCE_MANIFESTS", "150"))
 AT_ONCE = 8
-VALUE = r"(Invalid|Unsupported) value: .*?: (?=spec|supported)"
+VALUE = r"(Invalid|Unsupported) value: .*?: (?=spec|supported|did you mean)"
 """Long and odd texts are quoted otherwise in Go."""
 UNCHECKED = "some validation rules were not checked"
 
