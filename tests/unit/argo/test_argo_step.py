@@ -41,6 +41,7 @@ from mxnet_argo import (
     MXJobStep,
     data,
     delete_jobs_on_exit,
+    exit_handler,
     expression,
     integer,
     mxjob_ref,
@@ -616,6 +617,16 @@ class TestWorkflows:
             delete_jobs_on_exit(workflow)
         running = models.LifecycleHook(template="mine", expression="workflow.status == 'Running'")
         delete_jobs_on_exit(Workflow(name="w", entrypoint="train", hooks={"running": running}))
+
+    def test_the_exit_handler_may_be_added_within_a_workflow_or_outside(self) -> None:
+        with Workflow(name="w", entrypoint="train", on_exit="mine") as within:
+            step()
+            within.templates.extend(exit_handler())
+        outside = Workflow(name="w", entrypoint="train", on_exit="mine")
+        outside.templates.extend([step(), *exit_handler()])
+        for workflow in (within, outside):
+            names = sorted(each["name"] for each in workflow.to_dict()["spec"]["templates"])
+            assert names == ["mxjob-cleanup", "mxjob-delete", "train"]
 
     def test_a_built_step_that_is_copied_says_how_to_make_another(self) -> None:
         for made in (step(), MXJobRunner(name="train", image="i", spec=step().spec)):

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from mxnet_operator.cli.running import other_environment as proposing
+from mxnet_operator.cli.running.failure_hints import failure_hint
 from mxnet_operator.cli.running.other_environment import other_environment
 from mxnet_operator.cli.running.script import Script
 
@@ -99,3 +100,10 @@ def project(tmp_path, monkeypatch):
 def test_another_python_or_mxnet_that_a_project_asks_for_is_said_with_the_command(project):
     for *given, line in SAID:
         assert other_environment(*project(*given)) == line, given
+
+
+def test_a_package_that_fails_to_import_is_proposed_as_the_project_asks_for_it(project):
+    script, _ = project({"setup.py": "setup(install_requires=['pandas<1', 'mine>=2'])"})
+    for name, asked in (("pandas", "'pandas<1'"), ("mine", "'mine>=2'")):
+        said = failure_hint(f"ModuleNotFoundError: No module named '{name}'", {}, script)
+        assert said == f"{name} isn't in the image: mxjob run train.py --pip {asked}"

@@ -249,6 +249,36 @@ async def test_a_log_of_the_past_goes_on_after_an_outage_and_ends_with_other_err
     assert server.asked == [(None, 4), *[("2026-01-01T00:00:00Z", None)] * (len(ends) - 1)]
 
 
+class Breaks:
+    """Client of a log whose streams break after a line each, and whose pod is found at every second look."""
+
+    def __init__(self):
+        self.streams = self.looks = 0
+
+    async def stream(self, path, params, *, idle_timeout):
+        self.streams += 1
+        yield f"{STAMP % self.streams}line {self.streams}\n".encode()
+        if self.streams < 40:
+            raise ApiUnavailable("reset")
+
+    async def find(self, path, *, shape):
+        self.looks += 1
+        if self.looks % 2:
+            raise ApiUnavailable("refused")
+        return pod(**(RUNS if self.streams < 39 else ENDED))
+
+
+def test_a_log_whose_streams_break_is_read_on_as_soon_after_the_last_as_after_the_first(monkeypatch):
+    async def read():
+        begun = asyncio.get_running_loop().time()
+        lines = [line async for line in PodLog(Breaks(), "default", "a-worker-0", "of-the-pod").follow()]
+        return lines, asyncio.get_running_loop().time() - begun
+
+    lines, seconds = run_in_moved_time(read(), monkeypatch)
+    assert lines == [f"line {number}" for number in range(1, 41)]
+    assert seconds < 60
+
+
 @pytest.mark.parametrize("reader", ["log_lines", "lines"])
 def test_the_reading_of_a_log_that_does_not_come_fails_within_a_minute_and_a_half(monkeypatch, reader):
     async def read():
