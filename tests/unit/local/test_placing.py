@@ -259,9 +259,10 @@ class TestAMinimum:
         assert look(*runs, *younger)[0] == ["a-worker-1"]
 
     def test_one_that_fell_below_its_minimum_goes_before_all_others(self) -> None:
-        fell = gang_pods("a", 4, 4, minimum=2)
+        fell = gang_pods("a", 4, 4, 0, minimum=2)
         fell[0] = bound(fell[0])
-        assert look(*gang_pods("older", 4, since="2026-11-22T11:00:00Z"), *fell)[0] == ["a-worker-1"]
+        placed, _ = look(*gang_pods("older", 4, since="2026-11-22T11:00:00Z"), *fell)
+        assert placed == workers("a", 3)[1:]
 
     def test_more_than_the_job_has_is_never_placed_and_keeps_nobody_waiting(self) -> None:
         placed, words = look(*gang_pods("a", 1, 1, 1, minimum=10), *gang_pods("b", 8, since="2026-11-22T13:00:00Z"))
