@@ -63,6 +63,8 @@ def test_other_lists_and_directives_of_a_strategic_merge():
             False,
             "Completed",
         ),
+        ({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}, False, "ExitCode:3"),
+        ({"initContainerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}, False, "Init:ExitCode:3"),
         ({"phase": "Pending", "initContainerStatuses": [{"state": {"running": {}}}]}, False, "Init:0/1"),
     ],
 )
