@@ -240,6 +240,18 @@ async def test_a_new_object_has_no_resource_version(api, namespace):
     assert "reason" not in answer.body
 
 
+async def test_an_object_on_its_way_out_takes_no_new_finalizer(api, namespace):
+    path = f"{JOBS.format(namespace)}/a"
+    (await api.post(JOBS.format(namespace), mxjob("a", finalizers=["example.org/x"]))).ok()
+    (await api.delete(path)).ok()
+    answer = await api.merge(path, {"metadata": {"finalizers": ["example.org/x", "example.org/y"]}})
+    assert causes(answer)[0] == (
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, "
+        'found new finalizers []string{"example.org/y"}'
+    )
+    (await api.merge(path, {"metadata": {"finalizers": None}})).ok()
+
+
 async def test_the_scheduling_gates_of_a_pod_are_taken_away(api, namespace):
     path, gates = f"{PODS.format(namespace)}/a", [{"name": "example.org/a"}, {"name": "example.org/b"}]
     created = (await api.post(PODS.format(namespace), pod("a", schedulingGates=gates))).ok()
