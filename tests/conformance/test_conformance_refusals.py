@@ -209,9 +209,23 @@ async def test_a_patch_moves_no_object(api, namespace):
     assert (await api.merge(path, {"kind": "Pod"})).code in {400, 422}
 
 
+async def test_the_grace_of_a_pod_is_fixed_and_its_deadline_only_shrinks(api, namespace):
+    path = f"{PODS.format(namespace)}/a"
+    (await api.post(PODS.format(namespace), pod("a", activeDeadlineSeconds=5))).ok()
+    (grace,) = causes(await api.merge(path, {"spec": {"terminationGracePeriodSeconds": 5}}))
+    assert grace.startswith("spec: Forbidden: pod updates may not change fields other than")
+    assert causes(await api.merge(path, {"spec": {"activeDeadlineSeconds": 6}})) == [
+        "spec.activeDeadlineSeconds: Invalid value: 6: must be less than or equal to previous value"
+    ]
+    assert (await api.merge(path, {"spec": {"activeDeadlineSeconds": None}})).code == 422
+
+
 @pytest.mark.parametrize(
     "query",
     [
+        {"limit": "x"},
+        {"resourceVersion": "x"},
+        {"continue": "x"},
         {"watch": "1", "timeoutSeconds": "x"},
         {"fieldSelector": "x"},
     ],
@@ -224,6 +238,18 @@ async def test_a_new_object_has_no_resource_version(api, namespace):
     answer = await api.post(JOBS.format(namespace), mxjob("a", resourceVersion="1"))
     assert (answer.code, answer.body["message"]) == (500, "resourceVersion should not be set on objects to be created")
     assert "reason" not in answer.body
+
+
+async def test_an_object_on_its_way_out_takes_no_new_finalizer(api, namespace):
+    path = f"{JOBS.format(namespace)}/a"
+    (await api.post(JOBS.format(namespace), mxjob("a", finalizers=["example.org/x"]))).ok()
+    (await api.delete(path)).ok()
+    answer = await api.merge(path, {"metadata": {"finalizers": ["example.org/x", "example.org/y"]}})
+    assert causes(answer)[0] == (
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, "
+        'found new finalizers []string{"example.org/y"}'
+    )
+    (await api.merge(path, {"metadata": {"finalizers": None}})).ok()
 
 
 async def test_the_scheduling_gates_of_a_pod_are_taken_away(api, namespace):
@@ -254,6 +280,13 @@ async def test_what_is_in_namespaces_is_not_deleted_in_all_of_them_at_once(api, 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 async def test_jobs_of_all_namespaces_at_once_are_only_read(api, method):
     assert (await api.ask(method, "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code in {404, 405}
+
+
+async def test_the_containers_of_a_pod_stay(api, namespace):
+    (await api.post(PODS.format(namespace), pod("a"))).ok()
+    more = [{"op": "add", "path": "/spec/containers/-", "value": {"name": "b", "image": "b"}}]
+    answer = await api.ask("PATCH", f"{PODS.format(namespace)}/a", more, content_type="application/json-patch+json")
+    assert causes(answer) == ["spec.containers: Forbidden: pod updates may not add or remove containers"]
 
 
 async def test_the_first_namespaces_stay(api):

@@ -230,6 +230,16 @@ async def test_custom_resources_know_no_strategic_merge(api, namespace):
     assert (answer.code, answer.body["reason"]) == (415, "UnsupportedMediaType")
 
 
+async def test_a_strategic_merge_patch_merges_containers_by_name(api, namespace):
+    path = PODS.format(namespace)
+    containers = [{"name": "main", "image": "a:1"}, {"name": "side", "image": "b:1"}]
+    (await api.post(path, pod("a", containers=containers))).ok()
+    patch = {"spec": {"containers": [{"name": "side", "image": "b:2"}]}}
+    kind = "application/strategic-merge-patch+json"
+    patched = (await api.ask("PATCH", f"{path}/a", patch, content_type=kind)).ok()
+    assert [(c["name"], c["image"]) for c in patched["spec"]["containers"]] == [("main", "a:1"), ("side", "b:2")]
+
+
 async def test_a_strategic_merge_patch_merges_ports_by_number(api, namespace):
     path = SERVICES.format(namespace)
     ports = [{"name": "a", "port": 1}, {"name": "b", "port": 2}]
@@ -302,6 +312,13 @@ async def test_a_pod_starts_pending_and_its_spec_stays(api, namespace):
     assert (await api.merge(f"{path}/a", {"spec": {"activeDeadlineSeconds": 1}})).ok()["spec"][
         "activeDeadlineSeconds"
     ] == 1
+
+
+async def test_a_list_of_the_future_is_asked_to_come_back(api, namespace):
+    now = int((await api.get(JOBS.format(namespace))).ok()["metadata"]["resourceVersion"])
+    answer = await api.get(JOBS.format(namespace), resourceVersion=str(now + 10_000_000))
+    assert (answer.code, answer.body["reason"]) == (504, "Timeout")
+    assert answer.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
 async def test_a_headless_service_is_stored_as_one(api, namespace):

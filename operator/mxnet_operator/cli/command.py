@@ -64,9 +64,10 @@ def asks_server(work: Callable[..., Coroutine[Any, Any, Exit]]) -> Callable[...,
 
 
 def option(*flags: str, help: str, default: Any = None, panel: str | None = None, **more: Any) -> Any:  # noqa: A002
-    """Return the default of a parameter, or of a field of a dataclass, that `with_options` makes an option.
+    """Describe an option, as the default of a parameter of a command or of a dataclass's field.
 
-    Its help says what the default is; `more` are arguments of `typer.Option`.
+    What it returns is a dataclass Field in both places; `with_options`, which each command is decorated with, takes
+    the option for typer from it. The help says what the default is; `more` are arguments of `typer.Option`.
     """
     described = typer.Option(*flags, help=help, rich_help_panel=panel, **{"show_default": False, **more})
     return dataclasses.field(default=default, metadata={"option": described})

@@ -2,9 +2,10 @@
 
 import os
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import typer
 
@@ -36,6 +37,18 @@ _log = partial(_flag, panel="Log")
 
 
 app.with_version("mxnet-operator")
+
+
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +130,8 @@ class Flags:
         help="Address of /readyz, /livez and /healthz, written like --metrics-bind-address.",
         show_default="127.0.0.1:8081; in a pod :8081",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = _log(default="info", help="Least severe level to log.")
-    log_format: Literal["text", "json"] = _log(
-        default="text", help="text: lines for people; json: one JSON object per line."
-    )
+    log_level: LogLevel = _log(default=LogLevel.INFO, help="Least severe level to log.")
+    log_format: LogFormat = _log(default=LogFormat.TEXT, help="text: lines for people; json: one JSON object per line.")
 
 
 @app.command()
@@ -173,7 +184,7 @@ def run(flags: Flags) -> None:
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    configure_logging(flags.log_level, flags.log_format)
+    configure_logging(flags.log_level.value, flags.log_format.value)
     uvloop.run(controller.run(options))
     leave(Exit.OK)
 

@@ -95,7 +95,8 @@ def _programs(
 def _replica(pod: dict[str, Any], rank: int | None) -> dict[str, Any]:
     status = status_of(pod)
     _, waiting = waiting_of(status)
-    return {**summary_of(pod), "rank": rank, "state": waiting.reason or status.phase.lower()}
+    summary = summary_of(pod)
+    return {**summary, "index": max(0, summary["index"]), "rank": rank, "state": waiting.reason or status.phase.lower()}
 
 
 def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:

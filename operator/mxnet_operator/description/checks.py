@@ -280,7 +280,11 @@ def checks_of(kind: Any) -> dict[str, Check]:
 
 def _check_of(annotation: Any) -> Check:
     choices = next((get_args(each) for each in get_args(annotation) if get_origin(each) is Literal), ())
-    return _one_of(*choices) if choices else _BY_TYPE[annotation]
+    if choices:
+        return _one_of(*choices)
+    if annotation not in _BY_TYPE:
+        raise TypeError(f"A field of the description is of type {annotation}, which _BY_TYPE has no check for.")
+    return _BY_TYPE[annotation]
 
 
 _ROLE_CHECKS: Final = checks_of(Role)

@@ -128,7 +128,8 @@ class AccessReviewer:
 
     def _keep(self, key: tuple[bytes, str, str], decision: AccessDecision) -> None:
         seconds = ALLOWED_SECONDS if decision.status is HTTPStatus.OK else DENIED_SECONDS
-        self._kept.pop(key, None)
+        self._kept.pop(key, None)  # a dict keeps the place of a key that it has: the newest decision goes last
         self._kept[key] = (decision, self._clock() + seconds)
         if len(self._kept) > KEPT:
-            del self._kept[next(iter(self._kept))]
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]

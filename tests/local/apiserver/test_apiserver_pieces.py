@@ -63,6 +63,8 @@ def test_other_lists_and_directives_of_a_strategic_merge():
             False,
             "Completed",
         ),
+        ({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}, False, "ExitCode:3"),
+        ({"initContainerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}, False, "Init:ExitCode:3"),
         ({"phase": "Pending", "initContainerStatuses": [{"state": {"running": {}}}]}, False, "Init:0/1"),
     ],
 )
@@ -74,21 +76,20 @@ def test_a_pod_shows_why_it_is_where_it_is(status, deleting, shown):
 
 
 ENDED = {"ready": False, "restartCount": 2, "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}
-CLAIM = {"spec": {"volumeName": "pvc-1"}, "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
-MODES = {"accessModes": ["ReadOnlyMany", "ReadWriteOnce"]}
+CLAIM = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
 SHOWN = (
     (resources.PODS, {"spec": {"containers": [{}]}, "status": {"containerStatuses": [ENDED]}}, "0/1 Error 2"),
     (
         resources.SERVICES,
         {"spec": {"type": "ClusterIP", "ports": [{"port": 9091}]}},
-        "ClusterIP <none> <none> 9091/TCP",
+        "ClusterIP <none> 9091/TCP",
     ),
     (resources.NODES, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, "Ready"),
     (resources.NODES, {"spec": {"unschedulable": True}}, "Unknown,SchedulingDisabled"),
     (resources.CONFIG_MAPS, {"data": {"a": "1"}, "binaryData": {"b": ""}}, "2"),
     (resources.CONFIG_MAPS, {}, "0"),
-    (resources.PERSISTENT_VOLUME_CLAIMS, CLAIM | {"status": CLAIM["status"] | MODES}, "Bound pvc-1 1Gi RWO,ROX"),
-    (resources.PERSISTENT_VOLUME_CLAIMS, {"status": {"phase": "Pending", **MODES}}, "Pending    "),
+    (resources.PERSISTENT_VOLUME_CLAIMS, CLAIM, "Bound 1Gi"),
+    (resources.PERSISTENT_VOLUME_CLAIMS, {"status": {"phase": "Pending"}}, "Pending  "),
     (resources.PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "a", "deletionTimestamp": "t"}}, "Terminating"),
     (resources.EVENTS, {"involvedObject": {"kind": "MXJob", "name": "j"}, "message": "a\n b"}, "<none> mxjob/j a b"),
 )

@@ -3,9 +3,28 @@
 import asyncio
 
 import pytest
-from apiserver_objects import mxjob, pod
+from apiserver_objects import (
+    CLAIMS,
+    CONFIG_MAPS,
+    EVENTS,
+    PODS,
+    SECRETS,
+    SERVICES,
+    config_map,
+    event,
+    mxjob,
+    pod,
+    secret,
+    volume_claim,
+)
 from kubernetes import client, config
 from log_sources import ScriptedLogs
+
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.local.apiserver.resources import BUILT_IN
+from mxnet_operator.local.kubelet.node import NodeKeeper
+from mxnet_operator.local.waiting import Timing
 
 JOB = ("kubeflow.org", "v1", "default", "mxjobs")
 
@@ -58,6 +77,29 @@ async def test_typed_pods_go_through_unharmed(connection, running):
     assert response.data == b"line\n"
     going = await asyncio.to_thread(core.delete_namespaced_pod, "p", "default", grace_period_seconds=0)
     assert going.metadata.name == "p"
+
+
+async def test_every_kind_has_all_that_its_type_requires(connection, running, api):
+    service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 9091}]}}
+    lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}
+    made = (await api.post(PODS.format("default"), pod("p"))).ok()
+    for path, body in (
+        (SERVICES, service),
+        (CONFIG_MAPS, config_map("c")),
+        (SECRETS, secret("s")),
+        (CLAIMS, volume_claim("v")),
+        (EVENTS, event("e", made)),
+        ("/apis/coordination.k8s.io/v1/namespaces/{}/leases", lease),
+    ):
+        (await api.post(path.format("default"), body)).ok()
+    async with Client(load_credentials(str(running.kubeconfig))) as own:
+        await NodeKeeper(own, "local", {"cpu": "1"}, Timing(), {})._heartbeat()
+    apis = {"": "CoreV1Api", "coordination.k8s.io": "CoordinationV1Api", "apiextensions.k8s.io": "ApiextensionsV1Api"}
+    for each in BUILT_IN:
+        name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in each.kind)
+        group = getattr(client, apis[each.group])(connection)
+        listed = await asyncio.to_thread(getattr(group, f"list{name}" + "_for_all_namespaces" * each.namespaced))
+        assert listed.items, each.kind
 
 
 async def test_versions_and_dynamic_discovery(connection):

@@ -42,9 +42,19 @@ async def test_who_pretends_to_be_another_is_refused(api):
 
 
 async def test_a_quantity_that_no_machine_has_is_refused(api):
-    spec = {"containers": [{"name": "a", "image": "a", "resources": {"limits": {"memory": "1e99"}}}]}
-    refused = await api.post(PODS.format("default"), {"metadata": {"name": "a"}, "spec": spec})
-    assert (refused.code, refused.body["details"]["causes"][0]["field"]) == (422, "spec.containers[0].resources")
+    container = {"name": "a", "image": "a"}
+    for spec, field in (
+        ({"containers": [container | {"resources": {"limits": {"memory": "1e99"}}}]}, "spec.containers[0].resources"),
+        ({"containers": [container], "overhead": {"cpu": "1e999"}}, "spec.overhead"),
+    ):
+        refused = await api.post(PODS.format("default"), {"metadata": {"name": "a"}, "spec": spec})
+        assert (refused.code, [each["field"] for each in refused.body["details"]["causes"]]) == (422, [field])
+
+
+async def test_what_there_was_is_not_listed(api):
+    now = (await api.get(PATH)).ok()["metadata"]["resourceVersion"]
+    (await api.get(PATH, limit="1", resourceVersion=now, resourceVersionMatch="NotOlderThan")).ok()
+    assert (await api.get(PATH, resourceVersion=now, resourceVersionMatch="Exact")).code == 400
 
 
 async def test_an_object_may_be_nested_only_so_deep(api):

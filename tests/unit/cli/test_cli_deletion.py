@@ -7,7 +7,7 @@ from scripted_api import answer, make_object, refuse, scripted_api
 
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.running.create_job import create_or_adopt, is_own
-from mxnet_operator.cli.running.interrupted_job import finish_interrupted, part_as_step
+from mxnet_operator.cli.running.interrupted_job import OnInterrupt, finish_interrupted, part_as_step
 from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.kube.errors import ApiError
@@ -35,7 +35,7 @@ async def parted(*turns, how=finish_interrupted):
     record.seen(job_at(1))
     async with scripted_api(*turns) as api, api.client() as client:
         if how is finish_interrupted:
-            await finish_interrupted(client, record, "delete", "interrupted", ours)
+            await finish_interrupted(client, record, OnInterrupt.DELETE, "interrupted", ours)
         else:
             await part_as_step(client, record, "n", Exit.TERMINATED, ours)
     bodies = [json.loads(body)["preconditions"] if method == "DELETE" else {} for method, _, _, _, body in api.asked]

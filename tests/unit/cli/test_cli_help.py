@@ -4,6 +4,7 @@ import itertools
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -35,6 +36,11 @@ def test_the_list_of_commands_has_the_first_paragraph_of_each_ones_own_help():
     own = whole(mxjob.app).commands
     for name, command in own.items():
         assert listed[name].help == command.help.split("\n\n")[0].strip(), name
+
+
+def test_no_option_is_a_literal_which_typer_takes_only_from_0_19():
+    modules = Path(mxjob.__file__).parent.rglob("*.py")
+    assert [each.name for each in modules if re.search(r"\bLiteral\b", each.read_text("utf-8"))] == []
 
 
 def test_the_list_of_commands_imports_none_of_them():

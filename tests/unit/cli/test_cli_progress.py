@@ -50,6 +50,27 @@ def test_a_training_is_told_in_one_line_where_it_is_now_or_what_its_epoch_came_t
     assert training_text(log) == text
 
 
+def restarting(count, end):
+    message = (
+        f"mxjob digits is restarting because 1 Worker replica(s) failed (restart {count}; {count} of 6 count). {end}"
+    )
+    condition = {"type": "Restarting", "status": "True", "message": message}
+    return {**JOB, "status": {"state": "Restarting", "conditions": [condition]}}
+
+
+def test_an_attempt_that_ends_like_the_one_before_is_said_to():
+    shown = io.StringIO()
+    with Progress(Console(file=shown, width=200), show_log=False) as progress:
+        for count, end in enumerate(
+            ("exited with code 137:\nepoch 3", "exited with code 137:\nepoch 4", "was deleted"), 1
+        ):
+            progress.job(restarting(count, f"worker-0 {end}"))
+            progress.job(JOB)
+    lines = [line for line in shown.getvalue().splitlines() if "restarting" in line or "like the one" in line]
+    assert [line.startswith("this attempt ended like the one before") for line in lines] == [False, False, True, False]
+    assert lines[1].endswith("worker-0 exited with code 137: epoch 4")
+
+
 def test_a_pipe_that_gets_no_log_gets_a_line_per_epoch():
     out = io.StringIO()
 

@@ -32,6 +32,7 @@ def test_the_result_is_the_status_s_or_else_what_the_main_replica_ended_with():
     pod = {"metadata": metadata, "spec": {}, "status": {"phase": "Succeeded", "containerStatuses": [ended]}}
     job = stored(make_mxjob("a").worker(1))
     assert run_of(job, [pod], TrainingLog()).accuracy == 0.5
+    assert [each.index for each in run_of(job, [pod], TrainingLog()).replicas] == [0]  # its labels were taken off
     job["status"]["result"] = '{"accuracy": 0.75}'
     assert run_of(job, [pod], TrainingLog()).accuracy == 0.75
 

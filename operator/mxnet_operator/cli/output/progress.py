@@ -33,6 +33,9 @@ _MOST_REPLICA_LINES = 8
 """Most replicas that get a line each; more are counted by type, to leave the terminal to the log."""
 
 _IMAGE_REASON: Final = re.compile(r"^.*?\b(ErrImagePull|ImagePullBackOff): ")
+_COUNTED: Final = " replica(s) failed (restart "
+"""What precedes the number of a restart in its message; the end of the attempt follows after the bracket."""
+_SAME_END: Final = "this attempt ended like the one before; to give up sooner next time: --backoff-limit 1"
 _REDRAW = 0.2
 """Seconds between two redraws of the replicas' lines."""
 _NO_POD = "no pod"
@@ -83,12 +86,22 @@ class _Waits:
     def __init__(self) -> None:
         self._said: tuple[str, ...] = ()
         self._container = ""
+        self._restart = ""
 
     def new(self, job: dict[str, Any]) -> list[str]:
         """Return a line for each reason that the previous version of the job didn't have."""
         before, self._said = self._said, waiting_reasons(job)
         known = {_detail(self._container), *map(_detail, before)}
-        return [f"waiting: {reason}" for reason in self._said if _detail(reason) not in known]
+        new = [reason for reason in self._said if _detail(reason) not in known]
+        return [line for reason in new for line in (f"waiting: {reason}", *self._same_end(reason))]
+
+    def _same_end(self, reason: str) -> list[str]:
+        """Return a notice where the attempt that ended did so like the one before."""
+        _, counted, end = reason.partition(_COUNTED)
+        if not counted:
+            return []
+        before, self._restart = self._restart, end.partition(")")[2].partition(":")[0]
+        return [_SAME_END] if before == self._restart else []
 
     def is_new(self, why: str) -> bool:
         """Whether a container's reason differs from its last one, and from those of the job."""

@@ -157,8 +157,10 @@ async def _apply(client: Client, objects: Sequence[Job], namespace: str) -> None
                 hint="no job was created. Create the object in another way, and leave it out of the manifest",
                 code=Exit.API,
             ) from error
-        exists = f"already exists in namespace {place}; it has what the manifest says"
-        say(f"{kind} {name} {f'created in namespace {place}' if is_new else exists}")
+        if is_new:
+            say(f"{kind} {name} created in namespace {place}")
+        else:
+            say(f"{kind} {name} already exists in namespace {place}; it has what the manifest says")
 
 
 async def _post(client: Client, manifest: Job, namespace: str) -> Job:

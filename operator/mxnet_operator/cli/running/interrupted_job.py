@@ -4,7 +4,8 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from enum import StrEnum
+from typing import Any, Final
 
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.interrupts import can_ask, typed_line
@@ -30,24 +31,29 @@ _ON_EXIT_LABEL: Final = "workflows.argoproj.io/on-exit"
 _EARLY: Final = timedelta(seconds=5)
 """Tolerance: a pod may be stopped this much before its deadline, which has whole seconds."""
 
-OnInterrupt = Literal["delete", "stop", "keep"]
 Ours = Callable[[dict[str, Any]], bool]
 """Whether a job, read just before its deletion, still belongs to this run."""
+
+
+class OnInterrupt(StrEnum):
+    DELETE = "delete"
+    STOP = "stop"
+    KEEP = "keep"
 
 
 async def choice(name: str, code: Exit) -> OnInterrupt:
     """Ask the user who pressed Ctrl-C on a terminal what to do with the job; any other interruption deletes it."""
     if code is not Exit.INTERRUPTED or not can_ask():
-        return "delete"
+        return OnInterrupt.DELETE
     while True:
         say(f"job {name}: keep it running, or stop it? [K/s] Ctrl-C deletes it.")
         answer = await typed_line()
         if answer is None:
-            return "delete"
+            return OnInterrupt.DELETE
         if answer.lower() in {"", "k", "keep"}:
-            return "keep"
+            return OnInterrupt.KEEP
         if answer.lower() in {"s", "stop"}:
-            return "stop"
+            return OnInterrupt.STOP
 
 
 async def finish_interrupted(client: Client, record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
@@ -57,10 +63,10 @@ async def finish_interrupted(client: Client, record: Record, how: OnInterrupt, w
         record.say(f"{why} before the job was created")
         return
     name, namespace = (job["metadata"][key] for key in ("name", "namespace"))
-    if how == "keep":
+    if how is OnInterrupt.KEEP:
         record.say(f"{why}: job {name} keeps running; follow it with: mxjob logs -f {name} -n {namespace}")
         return
-    if how == "stop":
+    if how is OnInterrupt.STOP:
         record.say(f"{why}: stopping job {name}")
         await request_stop(client, job)
         state = await until_stopped(client, job, lambda _: None)

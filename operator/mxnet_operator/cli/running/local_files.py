@@ -12,7 +12,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.cli.server.connection import local_cluster
 from mxnet_operator.kube.resources import is_path_segment
-from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written, job_paths
+from mxnet_operator.local.kubelet.pod_files import ContainerPaths, Written, job_paths, written
 
 if TYPE_CHECKING:
     from mxnet_operator.local.job_files import LocalJobFiles
@@ -42,6 +42,11 @@ def container_paths(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str
     """Return the paths of each replica whose pod has started on this machine, by replica."""
     with usable_files() as files:
         return job_paths(files.pods, job, pods)
+
+
+def files_written(job: dict[str, Any], pods: list[dict[str, Any]]) -> list[Written]:
+    """List what the replicas wrote into their working directories on this machine; it reads files."""
+    return written(container_paths(job, pods))
 
 
 def claim_folder(namespace: str, name: str) -> Path:

@@ -26,7 +26,7 @@ from mxnet_operator.cli.running.cluster_files import bring_home_from_claim
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import gone_text, replicas_shown, rest_of_log, show_comparison
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, choice, finish_interrupted, part_as_step
-from mxnet_operator.cli.running.local_files import bring_home, claim_folder, container_paths, is_local, local_job_files
+from mxnet_operator.cli.running.local_files import bring_home, claim_folder, files_written, is_local, local_job_files
 from mxnet_operator.cli.running.run_outputs import Record, ReportError, write_report
 from mxnet_operator.cli.server.connection import Client, Target, connect, until_cluster_stops
 from mxnet_operator.client.job_client import JobClient, JobRef
@@ -47,7 +47,7 @@ from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.dashboard.job_run import run_of
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
 from mxnet_operator.kube.resources import PODS
-from mxnet_operator.local.kubelet.pod_files import Written, written
+from mxnet_operator.local.kubelet.pod_files import Written
 from mxnet_operator.readers.durations import short
 from mxnet_operator.readers.pods import ENDED
 from mxnet_operator.readers.volumes import CLAIM, NOTHING_KEPT, kept_volumes
@@ -161,7 +161,7 @@ async def run_job(
             code = interrupted.result() if interrupted.done() else Exit.TIMEOUT
             if options.workflow is not None and interrupted.done():
                 return await part_as_step(client, record, options.workflow, code, ours)
-            how = options.on_interrupt or "delete"
+            how = options.on_interrupt or OnInterrupt.DELETE
             if options.on_interrupt is None and options.adopt is None and record.job is not None:
                 how = await choice(record.name, code)
             if options.output is not None and how != "keep":
@@ -285,8 +285,7 @@ async def _written(client: Client, job: dict[str, Any]) -> list[Written]:
     """List what the replicas wrote into their working directories, where those are on this machine."""
     if not is_local(client.server):
         return []
-    paths = container_paths(job, await JobClient(client).replica_pods(JobRef.of(job)))
-    return await asyncio.to_thread(written, paths)
+    return await asyncio.to_thread(files_written, job, await JobClient(client).replica_pods(JobRef.of(job)))
 
 
 async def _bring_before_deletion(client: Client, record: Record, output: Path) -> None:

@@ -1,5 +1,7 @@
 """`mxjob delete`: delete jobs with their pods and Services."""
 
+from rich.text import Text
+
 from mxnet_operator.cli.command import asks_server, option
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.output.terminal import message_console, say
@@ -37,5 +39,5 @@ async def delete(
                 await until_gone(client, job)
             say(f"job {name} is {'gone' if wait else 'being deleted'}")
 
-        with message_console().status("deleting"):
+        with message_console().status(Text(f"deleting {', '.join(dict.fromkeys(jobs))}")):
             return await for_each(client, namespace, jobs, gone)

@@ -19,7 +19,7 @@ from mxnet_operator.cli.output.replica_state import ReplicaState, first_failed, 
 from mxnet_operator.cli.output.tables import BLANK, STYLES, write_table
 from mxnet_operator.cli.output.terminal import data_console
 from mxnet_operator.cli.output.times import job_duration, since
-from mxnet_operator.cli.running.local_files import container_paths, is_local
+from mxnet_operator.cli.running.local_files import files_written, is_local
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.job_client import JobClient, JobRef
@@ -27,7 +27,6 @@ from mxnet_operator.client.job_events import event_time, job_events
 from mxnet_operator.client.jobs import kind_of_job, replicas
 from mxnet_operator.client.pod_log import log_lines
 from mxnet_operator.client.training import compare_workers, main_training
-from mxnet_operator.local.kubelet.pod_files import written
 from mxnet_operator.readers.pods import in_order
 from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.readers.training_status import status_summary
@@ -62,7 +61,7 @@ async def describe(target: Target, *, name: JobNameArgument) -> Exit:
         if job_state(job) == RUNNING:
             training, _ = await main_training(client, job)
         workers = await compare_workers(client, job, training or TrainingLog())
-        new = await asyncio.to_thread(written, container_paths(job, pods)) if is_local(client.server) else []
+        new = await asyncio.to_thread(files_written, job, pods) if is_local(client.server) else []
     files = [*map(str, new), *map(str, kept_volumes(job))]
     write_description(job, states, events=events, lines=lines, files=files, workers=workers, training=training)
     return Exit.OK

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from enum import StrEnum
+from typing import Annotated
 
 import typer
 
@@ -45,7 +46,11 @@ _WIDEST = {"NAME": "a-name-of-some-length", "STATE": "Terminating", "DURATION": 
 """Widest usual cells of columns, as room for the later lines of a watch."""
 
 
-Output = Literal["wide", "json", "yaml", "name"]
+class Output(StrEnum):
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
 
 
 @asks_server
@@ -64,7 +69,7 @@ async def get(
     """List jobs: state, replicas of each type that run or have succeeded of those wanted, restarts and times."""
     if name is not None and (all_namespaces or selector):
         raise UsageError("a job name can't be combined with --all-namespaces or --selector")
-    if watch and output not in {None, "wide"}:
+    if watch and output not in {None, Output.WIDE}:
         raise UsageError(f"--watch prints a table: it can't be combined with --output {output}")
     chosen = {"labelSelector": selector} if selector else {}
     async with connect(target) as client:
@@ -74,12 +79,12 @@ async def get(
             if name is not None
             else await stored_jobs(client, namespace, chosen)
         )
-        if output not in {None, "wide"}:
+        if output not in {None, Output.WIDE}:
             _write(jobs, output, alone=name is not None)
             return Exit.OK
         readable = [in_v1_words(job) for job in jobs]
-        trainings = await running_trainings(client, readable) if output == "wide" else {}
-        heading, rows = table(readable, trainings, wide=output == "wide", with_namespace=namespace is None)
+        trainings = await running_trainings(client, readable) if output is Output.WIDE else {}
+        heading, rows = table(readable, trainings, wide=output is Output.WIDE, with_namespace=namespace is None)
         widest = [_WIDEST.get(column, "") for column in heading]
         columns = Columns(heading, [*rows, widest] if watch else rows)
         if jobs or watch:
@@ -98,12 +103,12 @@ async def get(
 
 
 def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
-    if output == "name":
+    if output is Output.NAME:
         for job in jobs:
             write_line(f"{type_name(kind_of_job(job))}/{job['metadata']['name']}")
         return
     data = jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": jobs}
-    if output == "json":
+    if output is Output.JSON:
         write_line(json.dumps(data, indent=4, ensure_ascii=False))
     else:
         write_line(dump(data).rstrip("\n"))

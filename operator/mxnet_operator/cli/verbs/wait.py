@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any
 
 from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
 from mxnet_operator.cli.command import asks_server, option
@@ -29,7 +30,10 @@ rejects it · 124 --timeout passed · 130 Ctrl-C
 """
 
 
-Awaited = Literal["Succeeded", "Running", "finished"]
+class Awaited(StrEnum):
+    SUCCEEDED = "Succeeded"
+    RUNNING = "Running"
+    FINISHED = "finished"
 
 
 @asks_server
@@ -39,7 +43,7 @@ async def wait(
     name: JobNameArgument,
     awaited: Awaited = option(
         "--for",
-        default="Succeeded",
+        default=Awaited.SUCCEEDED,
         metavar="Succeeded|Running|finished",
         help="State to wait for; Running: has started; finished: Succeeded or Failed.",
         case_sensitive=False,

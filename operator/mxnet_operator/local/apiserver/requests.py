@@ -16,7 +16,13 @@ from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.patch import patcher
 from mxnet_operator.local.apiserver.resources import Catalog, Resource
 from mxnet_operator.local.apiserver.selectors import Selector, field_selector, label_selector
-from mxnet_operator.local.apiserver.statuses import bad_request, method_not_allowed, success, unsupported_media_type
+from mxnet_operator.local.apiserver.statuses import (
+    bad_request,
+    method_not_allowed,
+    success,
+    too_large_version,
+    unsupported_media_type,
+)
 from mxnet_operator.local.apiserver.store import DeleteOptions, Store, WriteOptions
 from mxnet_operator.local.apiserver.tables import table, wants_table
 from mxnet_operator.local.apiserver.watch import WatchOptions
@@ -227,8 +233,14 @@ class Verbs:
         raise method_not_allowed()
 
     def _list(self, request: Request, target: Target) -> Answer:
-        """Answer with a whole list: the API lets a server ignore `limit`."""
-        resource, metadata = target.resource, {"resourceVersion": str(self._store.storage.revision)}
+        """Answer with the whole list as it is now: the API lets a server ignore `limit`."""
+        asked, newest = _number(request.query, "resourceVersion"), self._store.storage.revision
+        _number(request.query, "limit")
+        if asked > newest:
+            raise too_large_version(asked, newest)
+        if request.query.get("continue") or (asked and request.query.get("resourceVersionMatch") == "Exact"):
+            raise bad_request("the local cluster lists what there is now, whole: no continue, no Exact version")
+        resource, metadata = target.resource, {"resourceVersion": str(newest)}
         items = self._store.select(resource, target.namespace, _object_selector(target, request.query))
         if wants_table(request.headers):
             return Answer(table(resource, items, self._store.clock(), metadata))

@@ -111,6 +111,13 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
+def too_large_version(asked: int, current: int) -> StatusError:
+    """Build a 504: a list asked for a moment that hasn't come."""
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})
+
+
 def unsupported_media_type(accepted: Iterable[str]) -> StatusError:
     listed = ", ".join(accepted)
     return StatusError(

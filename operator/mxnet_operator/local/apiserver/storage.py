@@ -47,7 +47,8 @@ class Journal:
 
     def since(self, revision: int) -> list[Change]:
         """Return the changes after `revision`, oldest first."""
-        return list(takewhile(lambda change: change.revision > revision, reversed(self._changes)))[::-1]
+        latest_first = takewhile(lambda change: change.revision > revision, reversed(self._changes))
+        return list(latest_first)[::-1]
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each change, until the returned function is called."""

@@ -84,6 +84,10 @@ def _pod_ready(pod: Object, _: datetime) -> str:
     return f"{ready}/{len(at(pod, 'spec', 'containers', default=[]))}"
 
 
+def _end(terminated: Object) -> str:
+    return terminated.get("reason") or f"ExitCode:{terminated.get('exitCode')}"
+
+
 def _pod_status(pod: Object, _: datetime) -> str:
     """Format a pod's STATUS as kubectl's printPod: the pod's or a container's reason, else the phase."""
     shown: str = at(pod, "status", "reason") or at(pod, "status", "phase", default="Unknown")
@@ -92,7 +96,7 @@ def _pod_status(pod: Object, _: datetime) -> str:
         if ended and ended.get("exitCode") == 0:
             continue
         if ended:
-            return f"Init:{ended['reason']}"
+            return f"Init:{_end(ended)}"
         if waiting not in ("", "PodInitializing"):
             return f"Init:{waiting}"
         return f"Init:{position}/{len(pod['spec'].get('initContainers', []))}"
@@ -102,7 +106,7 @@ def _pod_status(pod: Object, _: datetime) -> str:
         if waiting:
             shown = waiting
         elif ended:
-            shown = ended["reason"]
+            shown = _end(ended)
         elif status.get("ready"):
             running = True
     if shown == "Completed" and running:

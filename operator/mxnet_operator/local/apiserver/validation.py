@@ -8,7 +8,7 @@ from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.metadata_rules import SUBDOMAIN, SUBDOMAIN_RULE, annotation_errors, key_errors, label_errors
 from mxnet_operator.api.pod_template import builtin_schema, complete_schema
-from mxnet_operator.api.quantities import container_requests, quantity
+from mxnet_operator.api.quantities import container_requests, pod_requests, quantity
 from mxnet_operator.api.structural import (
     FieldError,
     Schema,
@@ -202,7 +202,13 @@ def _pod_errors(pod: Object) -> Iterator[FieldError]:
                 yield FieldError(f"{path}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
             if field != "volumes":
                 taken.add(name)
-                yield from _amount_errors(path, each)
+                found += _amount_errors(path, each)
+    yield from found
+    if not found:
+        try:
+            pod_requests(spec)
+        except ValueError as error:
+            yield invalid("spec.overhead", spec.get("overhead"), str(error))
 
 
 def _amount_errors(path: str, container: Object) -> Iterator[FieldError]:
@@ -257,10 +263,29 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
         detail = "no new finalizers can be added if the object is being deleted, found new finalizers "
         listed = ", ".join(f'"{each}"' for each in added)
         yield forbidden_field("metadata.finalizers", f"{detail}[]string{{{listed}}}")
-    if resource is PODS and _fixed(old) != _fixed(new):
-        fields = ", ".join(f"`spec.{each}`" for each in _MUTABLE)
-        yield forbidden_field("spec", f"pod updates may not change fields other than {fields}")
+    if resource is PODS and new.get("spec") is not old.get("spec"):
+        yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
 
 
-def _fixed(pod: Object) -> Object:
-    return {key: value for key, value in pod["spec"].items() if key not in _MUTABLE}
+def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
+    for field in ("containers", "initContainers"):
+        if len(old.get(field) or ()) != len(new.get(field) or ()):
+            yield forbidden_field(f"spec.{field}", "pod updates may not add or remove containers")
+            return
+    if _fixed(old) != _fixed(new):
+        yield forbidden_field(
+            "spec",
+            "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+            "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+            "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+        )
+    before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
+    if before is not None and (after is None or after > before):
+        yield invalid("spec.activeDeadlineSeconds", after, "must be less than or equal to previous value")
+
+
+def _fixed(spec: Object) -> Object:
+    kept = {key: value for key, value in spec.items() if key not in _MUTABLE}
+    for field in ("containers", "initContainers"):
+        kept[field] = [{k: v for k, v in c.items() if k != "image"} for c in kept.get(field) or ()]
+    return kept

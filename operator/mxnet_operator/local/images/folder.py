@@ -80,27 +80,36 @@ class Start:
 def read_start(folder: Path) -> Start:
     """Read WORKDIR, ENTRYPOINT and CMD of the last stage of the folder's Dockerfile, without replacing variables.
 
-    Other instructions, and other stages, are ignored. All are empty if there is no Dockerfile, or it can't be read.
+    Other instructions are ignored. All are empty if there is no Dockerfile, or it can't be read.
     """
     try:
         text = (folder / "Dockerfile").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return Start()
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    start = Start()
+    stages: dict[str, Start] = {}
+    start, name, has_command = Start(), "", False
     for line in _CONTINUED.sub(" ", lines).splitlines():
         if not (match := _INSTRUCTION.fullmatch(line)):
             continue
         instruction, rest = match[1].upper(), match[2]
         if instruction == "FROM":
-            start = Start()
+            stages[name] = start
+            image, name = _image_and_name(rest)
+            start, has_command = stages.get(image, Start()), False
         elif instruction == "WORKDIR":
             start = replace(start, folder=posixpath.normpath(posixpath.join(start.folder or "/", rest)))
-        elif instruction == "ENTRYPOINT":
-            start = replace(start, entrypoint=_words(rest))
+        elif instruction == "ENTRYPOINT":  # a command that comes from another stage was not meant for it
+            start = replace(start, entrypoint=_words(rest), command=start.command if has_command else ())
         elif instruction == "CMD":
-            start = replace(start, command=_words(rest))
+            start, has_command = replace(start, command=_words(rest)), True
     return start
+
+
+def _image_and_name(rest: str) -> tuple[str, str]:
+    """Split what FROM says into the image, or the stage, that it builds on and the stage's own name, if it has one."""
+    words = [word.lower() for word in rest.split() if not word.startswith("--")]
+    return "".join(words[:1]), words[2] if words[1:2] == ["as"] and len(words) > 2 else ""
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -216,6 +216,10 @@ class ImageStore:
         folder = folder.expanduser().absolute()
         if not folder.is_dir():
             raise ImageError(f"{folder} isn't a folder; an image is made of the folder that holds its script.")
+        try:
+            str(folder).encode()
+        except UnicodeEncodeError as error:
+            raise ImageError(f"The name of the folder {folder} isn't UTF-8.") from error
         base = self._base(reference, folder, base)
         self._registry.change(lambda entries: entries.update({reference: Entry(str(folder), base)}))
         return Image(reference, folder, base)

@@ -111,13 +111,17 @@ class NodeKeeper:
                 {"type": "InternalIP", "address": "127.0.0.1"},
                 {"type": "Hostname", "address": self._name},
             ],
-            "nodeInfo": {
+            "nodeInfo": {  # clients read all of its fields: the official one of Python requires them
                 "architecture": labels(self._name)["kubernetes.io/arch"],
+                "bootID": "",
                 "containerRuntimeVersion": f"{PROCESS}1",
                 "kernelVersion": platform.release(),
+                "kubeProxyVersion": "",
                 "kubeletVersion": "v1.32.0",
+                "machineID": "",
                 "operatingSystem": "linux",
                 "osImage": "this machine",
+                "systemUUID": "",
             },
         }
         await self._client.patch(NODES.path(name=self._name, subresource="status"), {"status": status}, MERGE_PATCH)

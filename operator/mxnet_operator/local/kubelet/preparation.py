@@ -7,9 +7,11 @@ script itself has built in is not seen then. A relative mount path, or one that 
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import posixpath
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -187,7 +189,7 @@ async def prepare(
     why = await host.processes.why_no_mounts()
     mounted = {} if why else {path: real for path, real in inside.items() if not _hides(path, host, image)}
     unmounted = {path: real for path, real in inside.items() if path not in mounted}
-    paths = Paths(unmounted)
+    paths = Paths({path: _without_blanks(host, place, real) for path, real in unmounted.items()})
     command = _command(container, image.start)
     own = {name: paths.rewrite(value) for name, value in values.items()}
     argv = tuple(paths.rewrite(expand(each, values)) for each in command)
@@ -229,6 +231,18 @@ def _notice(unmounted: list[str], why: str) -> str:
     reason = why or "a mount there would hide the program or the files of the cluster"
     paths = ", ".join(unmounted)
     return f"{paths}: not mounted, only replaced in arguments and variables, not in the script's code ({reason})"
+
+
+def _without_blanks(host: Host, place: PodPlace, real: Path) -> Path:
+    """Return a path that may stand unquoted in the text of a shell: a link to this one, if it has to be."""
+    if shlex.quote(str(real)) == str(real):
+        return real
+    links = place.folder / "links"
+    links.mkdir(exist_ok=True)
+    link = links / hashlib.sha256(os.fsencode(real)).hexdigest()[:8]
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(real)
+    return host.short_path.ensure() / place.folder.name / "links" / link.name
 
 
 def _make_links(pod: Path, work: Path, workspace: Path, links: Mapping[str, Path]) -> None:
