@@ -53,7 +53,7 @@ def time_to_live(job: MXJob, now: datetime) -> timedelta | None:
     condition.
     """
     ttl = job.spec.run_policy.ttl_seconds_after_finished
-    since = (conditions.since(job.status.conditions, each) for each in conditions.TERMINAL)
+    since = (conditions.since(job.status.conditions, each) for each in sorted(conditions.TERMINAL))
     ended = job.status.completion_time or next(filter(None, since), None)
     if ttl is None or ended is None:
         return None

@@ -11,6 +11,9 @@ from controller_fixtures import JOBS, gang
 
 from mxnet_operator.api.printable import printable
 from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.server import job_kinds
+from mxnet_operator.cli.verbs import delete
+from mxnet_operator.kube.errors import ApiError
 
 VERBS = ("get", "describe", "logs", "delete", "wait")
 ODD = [
@@ -38,6 +41,42 @@ ODD = [
 EMPTY = ["", "mxjob/", "/"]
 NAMESPACES = ["a b", "a#", "a?limit=1", "default#", "%64efault"]
 NO_NAMESPACES = [".", "..", "a/b", "default/mxjobs/digits?"]
+
+
+async def test_what_the_server_rejects_for_one_job_keeps_no_other_from_being_done(monkeypatch):
+    done = []
+
+    async def get_job(_client, _namespace, name):
+        return {"metadata": {"name": name}}
+
+    async def work(name, _job):
+        if name == "a":
+            raise ApiError(403, "Forbidden", "no")
+        await asyncio.sleep(0)
+        done.append(name)
+
+    monkeypatch.setattr(job_kinds, "get_job", get_job)
+    with pytest.raises(ApiError):
+        await job_kinds.for_each(None, "default", ["a", "b", "b", "c"], work)
+    assert done == ["b", "c"]
+
+
+async def test_every_job_is_asked_to_go_before_any_is_waited_for(tmp_path, monkeypatch):
+    """There may be more of them than connections, and each wait holds one."""
+    names = [f"j{i}" for i in range(4)]
+    async with running_server(tmp_path) as running:
+        for name in names:
+            job = gang(name)
+            job["metadata"]["finalizers"] = ["example.com/stay"]
+            (await running.api.post(JOBS, job)).ok()
+
+        async def gone(client, job):
+            left = (await running.api.listed(JOBS))[0].values()
+            assert all("deletionTimestamp" in each["metadata"] for each in left)
+
+        monkeypatch.setattr(delete, "until_gone", gone)
+        code, _ = await outcome(monkeypatch, "delete", "--kubeconfig", str(running.kubeconfig), *names)
+    assert code == Exit.OK
 
 
 async def test_a_name_that_is_not_there_fails_the_command_and_keeps_no_other_job(tmp_path, monkeypatch):

@@ -59,5 +59,7 @@ def test_a_cluster_in_the_background_gets_them_too(monkeypatch, mxjob, tmp_path)
 
     monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(local_cluster.daemon, "start_detached", start)
-    mxjob("local", "up", "-d", "--node-label", "pool=gpus")
-    assert ["--node-label", "pool=gpus"] in [commands[0][i : i + 2] for i in range(len(commands[0]))]
+    words = ["--cpus", "3.0", "--gpu-share", "2", "--resource", "x.com/a=1", "--resource", "x.com/b=2"]
+    words += ["--node-label", "pool=gpus", "--legacy", "--restart-backoff", "0.5"]
+    mxjob("local", "up", *words, "-d", "--")
+    assert commands[0][commands[0].index("up") + 1 :] == words

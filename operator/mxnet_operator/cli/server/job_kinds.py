@@ -72,7 +72,10 @@ async def _meant(client: Client, namespace: str, name: str) -> list[str]:
 async def for_each(
     client: Client, namespace: str, names: Sequence[str], work: Callable[[str, Job], Awaitable[None]]
 ) -> Exit:
-    """Do something with every job that is named, at the same time; show an error for each that doesn't exist."""
+    """Do something with every job that is named, at the same time; show an error for each that doesn't exist.
+
+    What the server rejects is raised once all are done.
+    """
 
     async def code_of(name: str) -> Exit:
         try:
@@ -82,7 +85,11 @@ async def for_each(
             return error.code
         return Exit.OK
 
-    return max(await asyncio.gather(*map(code_of, dict.fromkeys(names))))
+    codes = await asyncio.gather(*map(code_of, dict.fromkeys(names)), return_exceptions=True)
+    for error in codes:
+        if isinstance(error, BaseException):
+            raise error
+    return max(code for code in codes if isinstance(code, Exit))
 
 
 async def namespace_missing(client: Client, namespace: str) -> bool:

@@ -1,5 +1,7 @@
 """`mxjob delete`: delete jobs with their pods and Services."""
 
+import asyncio
+
 from rich.text import Text
 
 from mxnet_operator.cli.command import asks_server, option
@@ -31,13 +33,21 @@ async def delete(
     """Delete jobs with their pods and Services, and wait until all are gone. Ctrl-C ends only the waiting."""
     async with connect(target) as client:
         namespace = target.namespace or client.namespace
+        terminating: dict[str, Job] = {}
 
-        async def gone(name: str, job: Job) -> None:
+        async def deleted(name: str, job: Job) -> None:
             if not await JobClient(client).delete_job(JobRef.of(job)):
                 raise job_not_found(namespace, name)
             if wait:
-                await until_gone(client, job)
-            say(f"job {name} is {'gone' if wait else 'being deleted'}")
+                terminating[name] = job
+            else:
+                say(f"job {name} is being deleted")
+
+        async def gone(name: str, job: Job) -> None:
+            await until_gone(client, job)
+            say(f"job {name} is gone")
 
         with message_console().status(Text(f"deleting {', '.join(dict.fromkeys(jobs))}")):
-            return await for_each(client, namespace, jobs, gone)
+            code = await for_each(client, namespace, jobs, deleted)
+            await asyncio.gather(*(gone(name, job) for name, job in terminating.items()))
+    return code

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -98,10 +98,21 @@ def up(flags: Flags) -> None:
     if flags.announce is not None:
         local_cluster.in_background(options, policy, flags.announce)
     elif flags.detach:
-        own = sys.argv[sys.argv.index("up") + 1 :]
-        local_cluster.detach([word for word in own if word not in {"--detach", "-d"}])
+        local_cluster.detach(_words(flags))
     else:
         local_cluster.in_foreground(options, policy)
+
+
+def _words(flags: Flags) -> list[str]:
+    """Return the options of a cluster as words of a command line, without those of how it is started."""
+    words = []
+    for name, value in asdict(replace(flags, detach=False, announce=None)).items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words += [flag] if value else []
+        elif value is not None:
+            words += [word for each in (value if isinstance(value, list) else [value]) for word in (flag, str(each))]
+    return words
 
 
 def _resource(text: str) -> tuple[str, int]:

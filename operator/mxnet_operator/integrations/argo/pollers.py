@@ -24,7 +24,6 @@ from mxnet_operator.kube.errors import ApiError, KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
-from mxnet_operator.readers.pods import PodStatus
 
 COMPLETED_LABEL: Final = "workflows.argoproj.io/completed"
 NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"
@@ -46,10 +45,14 @@ class _Spec(Shape, frozen=True):
     containers: list[_Container] | None = None
 
 
+class _Status(Shape, frozen=True):
+    phase: str = ""
+
+
 class _Pod(Shape, frozen=True):
     metadata: Metadata
     spec: _Spec = _Spec()
-    status: PodStatus = PodStatus()
+    status: _Status = _Status()
 
     @property
     def node(self) -> str:
