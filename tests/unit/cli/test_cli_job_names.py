@@ -13,6 +13,7 @@ from mxnet_operator.api.printable import printable
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.server import job_kinds
 from mxnet_operator.cli.verbs import delete
+from mxnet_operator.client.job_client import JobClient
 from mxnet_operator.kube.errors import ApiError
 
 VERBS = ("get", "describe", "logs", "delete", "wait")
@@ -52,7 +53,8 @@ async def test_what_the_server_rejects_for_one_job_keeps_no_other_from_being_don
     async def work(name, _job):
         if name == "a":
             raise ApiError(403, "Forbidden", "no")
-        await asyncio.sleep(0)
+        for _ in range(9):
+            await asyncio.sleep(0)
         done.append(name)
 
     monkeypatch.setattr(job_kinds, "get_job", get_job)
@@ -63,20 +65,26 @@ async def test_what_the_server_rejects_for_one_job_keeps_no_other_from_being_don
 
 async def test_every_job_is_asked_to_go_before_any_is_waited_for(tmp_path, monkeypatch):
     """There may be more of them than connections, and each wait holds one."""
-    names = [f"j{i}" for i in range(4)]
+    done = []
+
+    class Deleting(JobClient):
+        async def delete_job(self, ref):
+            is_found = await super().delete_job(ref)
+            for _ in range(99 if ref.name == "b" else 0):
+                await asyncio.sleep(0)
+            done.append("asked")
+            return is_found
+
+    async def gone(_client, _job):
+        done.append("gone")
+
+    monkeypatch.setattr(delete, "JobClient", Deleting)
+    monkeypatch.setattr(delete, "until_gone", gone)
     async with running_server(tmp_path) as running:
-        for name in names:
-            job = gang(name)
-            job["metadata"]["finalizers"] = ["example.com/stay"]
-            (await running.api.post(JOBS, job)).ok()
-
-        async def gone(client, job):
-            left = (await running.api.listed(JOBS))[0].values()
-            assert all("deletionTimestamp" in each["metadata"] for each in left)
-
-        monkeypatch.setattr(delete, "until_gone", gone)
-        code, _ = await outcome(monkeypatch, "delete", "--kubeconfig", str(running.kubeconfig), *names)
-    assert code == Exit.OK
+        for name in ("a", "b"):
+            (await running.api.post(JOBS, gang(name))).ok()
+        code, _ = await outcome(monkeypatch, "delete", "--kubeconfig", str(running.kubeconfig), "a", "b")
+    assert (code, done) == (Exit.OK, ["asked", "asked", "gone", "gone"])
 
 
 async def test_a_name_that_is_not_there_fails_the_command_and_keeps_no_other_job(tmp_path, monkeypatch):
