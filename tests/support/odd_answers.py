@@ -61,8 +61,6 @@ ODD = {
     "504 no UTF-8": _answer(504, b"\xff\xfe\x00{"),
     "503 says 200": _answer(503, b'{"code":200,"status":"Success"}'),
     "599": _answer(599, b"?"),
-    "429 Retry-After superscript": _answer(429, b"{}", Retry_After="\u00b2"),
-    "503 Retry-After for years": _answer(503, b"{}", Retry_After="9" * 400),
     "503 Retry-After past date": _answer(503, b"{}", Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"),
     "503 Retry-After date in years": _answer(503, b"{}", Retry_After="Fri, 31 Dec 9999 23:59:59 GMT"),
     "429 Retry-After no date": _answer(429, b"{}", Retry_After="Wed, 99 Foo 2015 77:28:00 GMT"),

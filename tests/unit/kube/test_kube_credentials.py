@@ -224,12 +224,6 @@ def test_a_server_that_is_no_url_is_an_error_that_names_the_file(tmp_path, monke
         load_credentials(kubeconfig(tmp_path / "k", cluster={"server": server}))
 
 
-@pytest.mark.parametrize("namespace", [5, ["a"], True])
-def test_a_namespace_that_is_no_text_is_an_error_that_names_the_file(tmp_path, namespace):
-    with pytest.raises(CredentialsError, match=f"{tmp_path / 'k'}: the namespace .* is no text"):
-        load_credentials(kubeconfig(tmp_path / "k", namespace=namespace))
-
-
 def test_an_empty_variable_is_none(tmp_path, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", "")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
