@@ -177,13 +177,6 @@ def test_a_lone_surrogate_in_a_label_is_one_mistake_that_can_be_printed() -> Non
     found.encode()
 
 
-@pytest.mark.parametrize(("replicas", "is_valid"), [(-0.0, False), (0.0, True), (1.0, True)])
-def test_minus_zero_is_no_integer(replicas: float, is_valid: bool) -> None:
-    manifest = make_mxjob().worker(1).scheduler(1).manifest()
-    manifest["spec"]["mxReplicaSpecs"]["Scheduler"]["replicas"] = replicas
-    assert (messages(manifest) == []) is is_valid
-
-
 @pytest.mark.parametrize(("length", "fits"), [(54, True), (55, False), (64, False)])
 def test_a_name_must_leave_room_for_type_and_index(length: int, fits: bool) -> None:
     assert (messages(make_mxjob("a" * length).worker(10).manifest()) == []) is fits
