@@ -42,13 +42,6 @@ def worker() -> dict[str, Any]:
     return make_mxjob().worker(1).manifest()
 
 
-def test_a_job_of_every_type_is_valid() -> None:
-    builder = make_mxjob().gang()
-    for replica_type in ("TunerTracker", "TunerServer", "Tuner"):
-        builder.replicas(replica_type, 1)
-    assert messages(builder.manifest()) == []
-
-
 @pytest.mark.parametrize(
     ("manifest", "expected"),
     [

@@ -90,12 +90,6 @@ def test_those_of_1_37_say_the_same_in_its_words(version):
     assert group["disruptionMode"] == {"all": {}}
 
 
-def test_the_newest_native_version_goes_first_and_coscheduling_after_all_of_them():
-    versions = [each.resources[-1].version for each in backends_of("auto")]
-    assert versions == ["v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"]
-    assert backends_of("auto")[-1].rule is UNIQUE_PODGROUPS
-
-
 def test_a_group_of_scheduler_plugins_waits_ten_seconds_per_attempt_and_has_resources_only_if_asked_for():
     (backend,) = backends_of("coscheduling")
     assert objects(backend)["PodGroup"] == {"minMember": 8, "scheduleTimeoutSeconds": 10}
@@ -105,13 +99,6 @@ def test_a_group_of_scheduler_plugins_waits_ten_seconds_per_attempt_and_has_reso
     pod = decorated(backend)
     assert pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == unique_group_name(job())
     assert "schedulerName" not in pod["spec"]
-
-
-def test_pods_get_the_schedulers_name_where_their_template_has_none():
-    (backend,) = backends_of("coscheduling", "scheduler-plugins-scheduler")
-    assert decorated(backend)["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
-    own = with_defaults(make_mxjob().worker(2).template("Worker", schedulerName="mine").obj())
-    assert decorated(backend, own)["spec"]["schedulerName"] == "mine"
 
 
 def test_a_volcano_group_has_a_queue_and_its_pods_wait_for_it():

@@ -102,15 +102,6 @@ class TestOverAManifest:
         job = over(training(), ttl_seconds_after_finished=timedelta(seconds=1.5))
         assert at(job, "spec.runPolicy.ttlSecondsAfterFinished") == 2
 
-    def test_variables_and_volumes_merge_by_name(self) -> None:
-        mounted = [{"name": "more", "emptyDir": {}}]
-        job = over(training(), env={"A": "2", "B": "3"}, volumes=mounted)
-        assert worker(job, "template.spec.containers.0.env") == [
-            {"name": "A", "value": "2"},
-            {"name": "B", "value": "3"},
-        ]
-        assert worker(job, "template.spec.volumes") == [{"name": "data", "emptyDir": {}}, *mounted]
-
     @pytest.mark.parametrize(
         ("before", "said"),
         [
@@ -139,19 +130,8 @@ class TestOverAManifest:
         assert worker(job, "template.spec.volumes") == [claim, {"name": "z", "emptyDir": {}}]
         assert worker(job, "template.spec.containers.0.volumeMounts") == [{"name": "data", "mountPath": "/data"}]
 
-    def test_mappings_merge_key_by_key(self) -> None:
-        job = over(training(), node_selector={"pool": "gpus"}, labels={"run": "7"}, backoff_limit=3)
-        assert worker(job, "template.spec.nodeSelector") == {"zone": "a", "pool": "gpus"}
-        assert job["metadata"]["labels"] == {"team": "vision", "run": "7"}
-        assert job["spec"]["runPolicy"] == {"backoffLimit": 3}
-
     def test_arguments_take_the_place_of_the_manifests(self) -> None:
         assert worker(over(training(), args=["--y"]), "template.spec.containers.0.args") == ["--y"]
-
-    def test_other_containers_are_left_alone(self) -> None:
-        job = over(training(), image="a:2", gpus_per_worker=1)
-        assert worker(job, "template.spec.containers.0.image") == "a:2"
-        assert worker(job, "template.spec.containers.1") == {"name": "sidecar", "image": "b"}
 
     def test_servers_that_the_manifest_lacks_are_made_like_the_workers_with_a_scheduler(self) -> None:
         specs = over(training(), servers=2, gpus_per_worker=1)["spec"]["mxReplicaSpecs"]
@@ -166,12 +146,6 @@ class TestOverAManifest:
     def test_a_name_takes_the_place_of_a_generated_one(self) -> None:
         job = over({**training(), "metadata": {"generateName": "train-"}}, name="mine")
         assert job["metadata"] == {"name": "mine"}
-
-    def test_the_servers_of_a_tuning_are_those_that_measure(self) -> None:
-        specs = over(tuning(), servers=3, gpus_per_worker=1)["spec"]["mxReplicaSpecs"]
-        assert specs["TunerServer"]["replicas"] == 3
-        assert "resources" in specs["TunerServer"]["template"]["spec"]["containers"][0]
-        assert "resources" not in specs["Tuner"]["template"]["spec"]["containers"][0]
 
     def test_a_tuning_has_no_workers(self) -> None:
         with pytest.raises(DescriptionError, match=r"^workers: the manifest is a tuning"):
@@ -303,15 +277,6 @@ def flat(**fields: Any) -> dict[str, Any]:
 
 
 class TestOverAnOlderFormat:
-    def test_the_v1_job_that_it_means_is_what_is_merged_over(self) -> None:
-        given = flat()
-        job = over(given, workers=5, backoff_limit=3)
-        assert job["apiVersion"] == "kubeflow.org/v1"
-        assert job["spec"]["runPolicy"] == {"cleanPodPolicy": "All", "backoffLimit": 3}
-        assert worker(job, "replicas") == 5
-        assert job["metadata"] == training()["metadata"]
-        assert given == flat()
-
     def test_it_needs_no_name(self) -> None:
         assert over({**flat(), "metadata": {"generateName": "a-"}}, workers=1)["metadata"] == {"generateName": "a-"}
         assert over({**flat(), "metadata": None}, workers=1)["metadata"] == {}

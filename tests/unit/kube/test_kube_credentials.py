@@ -151,13 +151,6 @@ def test_keys_as_data_without_a_place_for_files_are_an_error_that_names_tmpdir(t
         load_credentials(kubeconfig(tmp_path / "k"))
 
 
-@pytest.mark.usefixtures("read_only")
-def test_a_kubeconfig_that_names_files_needs_no_place_for_others(tmp_path):
-    AUTHORITY.cert_pem.write_to_path(tmp_path / "ca.pem")
-    credentials = load_credentials(kubeconfig(tmp_path / "k", cluster={"certificate-authority": "ca.pem"}))
-    assert credentials.headers() == {"Authorization": "Bearer secret"}
-
-
 def test_no_kubeconfig_says_how_to_name_one(tmp_path):
     with pytest.raises(NoKubeconfigError, match=r"no kubeconfig at .*: name one with --kubeconfig .* KUBECONFIG"):
         load_credentials()

@@ -126,12 +126,6 @@ def test_a_call_of_the_hook_rides_out_two_minutes(server: Server, borne: bool) -
 
 
 @each_outage
-def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
-    event = wait_in_a_trigger(server, api_outage_tolerance=600)
-    assert event.status == ("succeeded" if borne else "error")
-
-
-@each_outage
 @pytest.mark.parametrize("wait", [wait_in_a_sensor, wait_in_a_deferred_sensor])
 def test_a_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, wait: Any, borne: bool) -> None:
     decision = wait(server, api_outage_tolerance=600)
@@ -160,14 +154,6 @@ def test_a_sick_server_is_asked_less_and_less_often(server: Server, wait: Callab
 def test_a_mistake_is_no_outage(server: Server, wait: Callable[..., Any]) -> None:
     with pytest.raises(LookupError):
         wait(server, poll_interval=10)
-
-
-@each_wait
-@pytest.mark.parametrize("looks", [[*[(60, AWAY)] * 2000, (0, END)]], ids=["a day and a half"])
-def test_an_outage_may_be_borne_for_days(server: Server, wait: Callable[..., Any]) -> None:
-    wait(server, poll_interval=10, api_outage_tolerance=7 * 24 * 3600.0)
-    assert len(server.pauses) == 2000
-    assert max(server.pauses) <= 60 * 1.2
 
 
 @pytest.mark.parametrize("wait", [wait_in_a_trigger])
