@@ -62,6 +62,8 @@ def as_v1(manifest: dict[str, Any], tell: Callable[[str], None], *, allow_unknow
     # The operator gives names: one is missing here by right.
     named = {**manifest, "metadata": {"name": "job", **metadata}} if isinstance(metadata, dict) else manifest
     found = mistakes(named, allow_unknown=allow_unknown)
+    if (manifest.get("apiVersion"), manifest.get("kind")) == (names.API_VERSION, names.KIND) and found:
+        return manifest  # with its name it is looked through again
     refuse(found)
     if (conversion := convert(named)) is None:
         return manifest
