@@ -220,24 +220,6 @@ async def test_the_event_comes_one_look_after_the_deferral_at_the_soonest(waitin
     assert any(100 < seconds <= 107 for seconds in paused)
 
 
-async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
-    await waiting.trigger().on_kill()
-    (asked,) = waiting.writes()
-    assert (asked.method, asked.path) == (
-        "DELETE",
-        f"/apis/kubeflow.org/v1/namespaces/default/mxjobs/{waiting.ref.name}",
-    )
-    assert asked.body == {
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {
-            "uid": waiting.ref.uid,
-            "resourceVersion": waiting.job["metadata"]["resourceVersion"],
-        },
-        "propagationPolicy": "Foreground",
-    }
-
-
 async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):
     await waiting.trigger(on_kill_action="keep").on_kill()
     assert waiting.asked() == []

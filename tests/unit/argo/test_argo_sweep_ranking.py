@@ -109,6 +109,14 @@ def test_trials_of_few_numbers_are_ranked_as_airflow_ranks_them(
     assert [each["job"] for each in results] == [row["job"] for row in rows]
 
 
+def test_a_sweep_without_a_number_says_what_its_trials_told(argo: Expressions) -> None:
+    _, _, outcome = ranked_outcome(argo, ['{"accuracy": NaN}', '{"loss": 1}'], failed=2)
+    told = r'job-0: "{\"accuracy\": NaN}"; job-1: {"loss":1}'
+    assert outcome == f'no trial reported a number "accuracy": 2 of 4 succeeded, and reported {told}'
+    rows = ranking.ranked([("job-0", '{"accuracy": NaN}'), ("job-1", {"loss": 1})], "accuracy", "maximize")
+    assert outcome == ranking.why_none_is_best(rows, "accuracy", 4)
+
+
 REFUSED = {
     "0.1,0.2": ((), "maximize", "trials is no JSON list, such as [0.1, 0.2]: 0.1,0.2"),
     '{"a": 1}': ((), "maximize", 'trials is no JSON list, such as [0.1, 0.2]: {"a": 1}'),

@@ -11,12 +11,9 @@ import pytest
 from descriptions import at
 from kubernetes import client as k8s
 
-from mxnet_operator.api.validation import template_errors
 from mxnet_operator.description import DescriptionError, MXJobDescription, Placeholder, Role, to_manifest
 from mxnet_operator.description.description import FIELDS
 from mxnet_operator.description.plain import plain
-
-SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}
 
 
 def training() -> dict[str, Any]:
@@ -101,25 +98,6 @@ class TestOverAManifest:
     def test_seconds_of_a_timedelta_are_whole(self) -> None:
         job = over(training(), ttl_seconds_after_finished=timedelta(seconds=1.5))
         assert at(job, "spec.runPolicy.ttlSecondsAfterFinished") == 2
-
-    @pytest.mark.parametrize(
-        ("before", "said"),
-        [
-            ({"value": "1"}, {"valueFrom": SECRET}),
-            ({"valueFrom": SECRET}, {"value": "1"}),
-            ({"valueFrom": SECRET}, {"valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}),
-            ({"valueFrom": SECRET}, {"valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}),
-        ],
-    )
-    def test_a_variable_takes_the_place_of_one_of_its_name(self, before: Any, said: Any) -> None:
-        others = [{"name": "A", "value": "a"}, {"name": "C", "value": "c"}]
-        given = training()
-        container = at(given, "spec.mxReplicaSpecs.worker.template.spec.containers.0")
-        container["env"] = [others[0], {"name": "B", **before}, others[1]]
-        for env in ([{"name": "B", **said}], {"B": said.get("value", said.get("valueFrom"))}):
-            job = over(given, env=env)
-            assert worker(job, "template.spec.containers.0.env") == [others[0], {"name": "B", **said}, others[1]]
-            assert template_errors(job) == []
 
     def test_volumes_and_mounts_take_the_place_of_those_of_their_names(self) -> None:
         given = training()
