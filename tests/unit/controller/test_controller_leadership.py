@@ -72,9 +72,6 @@ class Election(ControllerWorld):
                     return
         raise AssertionError("the watch ended")
 
-    async def pod_uids(self):
-        return {p["metadata"]["name"]: p["metadata"]["uid"] for p in (await self.api.get(PODS)).ok()["items"]}
-
     async def close(self):
         for member in self.members:
             member.task.cancel()
