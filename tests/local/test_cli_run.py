@@ -152,6 +152,10 @@ def test_a_namespace_that_is_not_there_is_a_refusal_of_the_server(local_cluster,
 
     assert done.returncode == 3
     assert 'the API server rejected the request: namespaces "nope" not found' in done.stderr
+    manifest = worker_job("run-never", "pass")
+    manifest["metadata"]["namespace"] = "a"
+    done = local_cluster.mxjob("run", "-f", manifest_file(manifest), "-n", "nope")
+    assert (done.returncode, "namespace is a, but --namespace is nope" in done.stderr) == (2, True)
 
 
 def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_cluster, manifest_file, tmp_path):

@@ -55,6 +55,16 @@ def test_a_job_can_do_without() -> None:
     assert spec(builder) == spec(builder, has_hook=False)
 
 
+def test_other_containers_stay_as_they_are() -> None:
+    containers = [
+        {"name": "mxnet", "image": "a", "command": COMMAND},
+        {"name": "sidecar", "image": "b", "command": ["s"]},
+    ]
+    built = spec(make_mxjob().worker(1).template("Worker", containers=containers))
+    assert built["containers"][1]["command"] == ["s"]
+    assert "volumeMounts" not in built["containers"][1]
+
+
 def test_the_config_map_cannot_be_changed_and_is_named_by_its_content() -> None:
     made = config_map("ml")
     assert made["immutable"] is True

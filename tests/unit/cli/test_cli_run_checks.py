@@ -63,7 +63,6 @@ def test_where_no_report_can_be_no_job_is_created(run, tmp_path, report, problem
         (JOB.replace("  jobMode: MXTrain\n", ""), (), "spec.jobMode: Required value"),
         (JOB, ("--replica", "server-0"), "the job has no replica server-0\nit has worker-0"),
         (JOB, ("--timeout", "soon"), "'soon' is no duration"),
-        (JOB.replace("good", "good, namespace: a"), ("-n", "b"), "namespace is a, but --namespace is b"),
         ("{apiVersion: v1, kind: Secret2}\n---\n" + JOB, (), "v1 Secret2 can't be created with a job"),
     ],
 )

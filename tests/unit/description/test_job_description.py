@@ -2,18 +2,16 @@
 
 import copy
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import numpy
 import pytest
 from descriptions import at
-from kubernetes import client as k8s
 
 from mxnet_operator.description import DescriptionError, MXJobDescription, Placeholder, Role, to_manifest
 from mxnet_operator.description.description import FIELDS
-from mxnet_operator.description.plain import plain
 
 
 def training() -> dict[str, Any]:
@@ -285,21 +283,6 @@ class TestQueue:
         assert "suspend" not in job["spec"].get("runPolicy", {})
 
 
-class TestModels:
-    @pytest.mark.parametrize(
-        "model",
-        [
-            k8s.V1Volume(name="d", persistent_volume_claim=k8s.V1PersistentVolumeClaimVolumeSource(claim_name="c")),
-            k8s.V1PodSpec(containers=[k8s.V1Container(name="mxnet", image="a", env=[k8s.V1EnvVar("A", "b")])]),
-            k8s.V1ObjectMeta(name="x", creation_timestamp=datetime(2026, 1, 2, tzinfo=UTC)),
-            {"a": [k8s.V1Toleration(key="k", operator="Exists")]},
-        ],
-        ids=lambda model: type(model).__name__,
-    )
-    def test_models_are_written_as_the_client_writes_them(self, model: Any) -> None:
-        assert plain(model) == k8s.ApiClient().sanitize_for_serialization(model)
-
-
 NESTED: dict[str, Any] = {
     "affinity": lambda odd: {"nodeAffinity": odd},
     "args": lambda odd: [odd],
@@ -362,13 +345,6 @@ class TestOddValues:
         affinity["nodeAffinity"] = affinity
         with pytest.raises(DescriptionError, match=r"^affinity\.nodeAffinity.*: nested deeper than 100 levels$"):
             MXJobDescription(affinity=affinity)
-
-    @pytest.mark.parametrize("secrets", ["secrets", "config_maps"])
-    def test_sources_that_are_filled_in_whole_have_none_beside_them(self, secrets: str) -> None:
-        given: dict[str, Any] = {secrets: ["a"], "env_from": Later()}
-        for fields, path in ((given, "env_from"), ({"workers": Role(**given)}, "workers.env_from")):
-            with pytest.raises(DescriptionError, match=rf"^{path}: beside secrets.*: give its items values$"):
-                MXJobDescription(**fields)
 
     def test_the_name_of_a_variable_may_be_filled_in_later(self) -> None:
         later = Later()
