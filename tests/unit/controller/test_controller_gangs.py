@@ -101,6 +101,13 @@ def test_a_group_of_scheduler_plugins_waits_ten_seconds_per_attempt_and_has_reso
     assert "schedulerName" not in pod["spec"]
 
 
+def test_pods_get_the_schedulers_name_where_their_template_has_none():
+    (backend,) = backends_of("coscheduling", "scheduler-plugins-scheduler")
+    assert decorated(backend)["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+    own = with_defaults(make_mxjob().worker(2).template("Worker", schedulerName="mine").obj())
+    assert decorated(backend, own)["spec"]["schedulerName"] == "mine"
+
+
 def test_a_volcano_group_has_a_queue_and_its_pods_wait_for_it():
     (backend,) = backends_of("volcano")
     assert objects(backend)["PodGroup"] == {

@@ -4,10 +4,19 @@ import pytest
 from apiserver_fixtures import running_server
 from controller_fixtures import RecordingClient, world
 
+from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.endpoints import Address
 from mxnet_operator.controller.health import SILENCE_SECONDS, Health
 from mxnet_operator.kube.answers import SILENCE_SECONDS as IDLE_SECONDS
 from mxnet_operator.kube.credentials import load_credentials
+
+
+async def test_it_is_ready_once_its_caches_are_filled(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        before = await Health(Controller(w.client), w.client).readiness()
+        assert before.startswith("no list of mxjobs.kubeflow.org yet")
+        await w.start()
+        assert await Health(w.controller, w.client).readiness() == ""
 
 
 async def test_an_api_server_that_is_away_fails_readiness_and_not_liveness(tmp_path):

@@ -126,6 +126,12 @@ def test_a_call_of_the_hook_rides_out_two_minutes(server: Server, borne: bool) -
 
 
 @each_outage
+def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
+    event = wait_in_a_trigger(server, api_outage_tolerance=600)
+    assert event.status == ("succeeded" if borne else "error")
+
+
+@each_outage
 @pytest.mark.parametrize("wait", [wait_in_a_sensor, wait_in_a_deferred_sensor])
 def test_a_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, wait: Any, borne: bool) -> None:
     decision = wait(server, api_outage_tolerance=600)
