@@ -66,6 +66,15 @@ def test_a_tuner_has_its_key_and_no_role() -> None:
     assert json.loads(variables["MX_CONFIG"])["labels"]["tunerserver"] == "2080ti"
 
 
+def test_our_variable_replaces_the_users_of_that_name_and_leaves_all_others() -> None:
+    given = [{"name": "DMLC_ROLE", "value": "boss"}, {"name": "PS_VERBOSE", "value": "2"}]
+    manifest = built_pod(make_mxjob().worker(1, env=given))
+    names = [variable["name"] for variable in manifest["spec"]["containers"][0]["env"]]
+    assert names.count("DMLC_ROLE") == 1
+    assert env(manifest)["DMLC_ROLE"] == "worker"
+    assert env(manifest)["PS_VERBOSE"] == "2"
+
+
 def test_the_users_variables_come_after_ours_so_that_they_can_refer_to_them() -> None:
     builder = make_mxjob().worker(2, env=[{"name": "RANK", "value": "w$(DMLC_WORKER_ID)"}])
     listed = [variable["name"] for variable in built_pod(builder)["spec"]["containers"][0]["env"]]

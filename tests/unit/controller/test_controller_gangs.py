@@ -90,6 +90,12 @@ def test_those_of_1_37_say_the_same_in_its_words(version):
     assert group["disruptionMode"] == {"all": {}}
 
 
+def test_the_newest_native_version_goes_first_and_coscheduling_after_all_of_them():
+    versions = [each.resources[-1].version for each in backends_of("auto")]
+    assert versions == ["v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"]
+    assert backends_of("auto")[-1].rule is UNIQUE_PODGROUPS
+
+
 def test_a_group_of_scheduler_plugins_waits_ten_seconds_per_attempt_and_has_resources_only_if_asked_for():
     (backend,) = backends_of("coscheduling")
     assert objects(backend)["PodGroup"] == {"minMember": 8, "scheduleTimeoutSeconds": 10}

@@ -106,6 +106,12 @@ class TestOverAManifest:
         assert worker(job, "template.spec.volumes") == [claim, {"name": "z", "emptyDir": {}}]
         assert worker(job, "template.spec.containers.0.volumeMounts") == [{"name": "data", "mountPath": "/data"}]
 
+    def test_mappings_merge_key_by_key(self) -> None:
+        job = over(training(), node_selector={"pool": "gpus"}, labels={"run": "7"}, backoff_limit=3)
+        assert worker(job, "template.spec.nodeSelector") == {"zone": "a", "pool": "gpus"}
+        assert job["metadata"]["labels"] == {"team": "vision", "run": "7"}
+        assert job["spec"]["runPolicy"] == {"backoffLimit": 3}
+
     def test_arguments_take_the_place_of_the_manifests(self) -> None:
         assert worker(over(training(), args=["--y"]), "template.spec.containers.0.args") == ["--y"]
 

@@ -97,6 +97,19 @@ async def test_a_delayed_key_comes_when_it_is_due_and_not_before(queue, clock):
     assert len(queue) == 1
 
 
+async def test_the_earliest_of_several_delays_counts_and_the_key_comes_once(queue, clock):
+    queue.add_after("a", 50)
+    queue.add_after("a", 5)
+    queue.add_after("a", 20)
+    clock.now += 5
+    queue.promote_due()
+    assert await queue.get() == "a"
+    queue.done("a")
+    clock.now += 100
+    queue.promote_due()
+    assert len(queue) == 0
+
+
 async def test_a_key_that_comes_up_by_itself_drops_its_delayed_return(queue, clock):
     queue.add_after("a", 5)
     queue.add("a")

@@ -47,6 +47,20 @@ async def status(reviewer, authorization="Bearer good", method="GET"):
     return (await reviewer.review(authorization, method, "/metrics")).status
 
 
+async def test_who_is_authenticated_and_allowed_is_let_in():
+    server = Server()
+    assert await status(server.reviewer()) == HTTPStatus.OK
+    token, access = server.asked
+    assert token["spec"] == {"token": "good"}
+    assert access["spec"] == {
+        "user": "prometheus",
+        "uid": "1",
+        "groups": ["scrapers"],
+        "extra": {"pod": ["a"]},
+        "nonResourceAttributes": {"verb": "get", "path": "/metrics"},
+    }
+
+
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic Z29vZA==", "good", "bearer\tgood"])
 async def test_without_a_bearer_token_nobody_is_asked(header):
     server = Server()

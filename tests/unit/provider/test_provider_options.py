@@ -184,6 +184,26 @@ def test_templates_are_looked_at_when_they_are_filled_in():
 
 
 @pytest.mark.parametrize(
+    ("servers", "replicas"),
+    [
+        (None, 1),
+        ("3", 3),
+        ({"replicas": "3"}, 3),
+        ({"replicas": None}, 1),
+    ],
+)
+def test_a_tuning_has_as_many_servers_as_a_template_has_left(servers, replicas):
+    operator = MXNetTuneOperator(task_id="tune", image="a", servers="{{ params.servers }}")
+    operator.servers = servers
+    specs = operator.given_manifest()["spec"]["mxReplicaSpecs"]
+    assert {name: spec["replicas"] for name, spec in specs.items()} == {
+        "TunerTracker": 1,
+        "TunerServer": replicas,
+        "Tuner": 1,
+    }
+
+
+@pytest.mark.parametrize(
     ("given", "words"),
     [
         ({"servers": 0}, "servers: a tuning needs at least 1"),

@@ -22,14 +22,6 @@ def ended(exit_code, message=""):
 RUNNING = {"running": {"startedAt": "2026-11-21T12:00:01Z"}}
 
 
-def test_a_failure_of_its_own_stays_one_if_the_replica_is_stopped_afterwards():
-    culprit = {**pod("worker", 0, ended(1), phase="Failed"), "spec": {"activeDeadlineSeconds": 1}}
-    culprit["status"]["reason"] = "DeadlineExceeded"
-    failed = replicas.failures([culprit])
-    assert [each["exit_code"] for each in failed] == [1]
-    assert "digits-worker-0 ended with 1" in replicas.reason_to_skip(failed, {1})
-
-
 def test_a_summary_lists_replicas_in_the_order_in_which_they_depend_on_each_other():
     pods = [pod("worker", 10, RUNNING), pod("worker", 2, RUNNING), pod("server", 0, ended(0)), pod("scheduler", 0)]
     assert [r["pod"] for r in replicas.summary(pods)] == [

@@ -54,6 +54,16 @@ def test_a_job_is_valid_in_its_format_and_in_v1(written: dict[str, Any]) -> None
 
 
 @every_job
+def test_a_format_is_known_again_when_the_server_gives_it_back_in_the_stored_version(written: dict[str, Any]) -> None:
+    job_format = job_formats.format_of(written)
+    back = {**written, "apiVersion": job_format.kind.api_version}
+    if job_format.name == "v1beta1":  # its definition's default
+        back["spec"] = {"cleanPodPolicy": "All", **written["spec"]}
+    assert job_formats.format_of(back) is job_format
+    assert decode(job_formats.to_v1(back)) == decode(job_formats.to_v1(written))
+
+
+@every_job
 def test_what_is_converted_plans_the_same_pods(written: dict[str, Any]) -> None:
     conversion = convert(written)
     converted = written if conversion is None else conversion.manifest
