@@ -117,6 +117,17 @@ def test_a_log_without_figures_has_no_history():
     assert log_of("Loading data", "done").history() == {}
 
 
+def test_epochs_that_a_restarted_job_trains_again_count_once_with_their_last_figures():
+    first = [f"Epoch[{epoch}] Validation-accuracy=0.{epoch + 1}" for epoch in range(4)]
+    again = ["Epoch[2] Batch [20]\tSpeed: 10.0 samples/sec", "Epoch[2] Validation-accuracy=0.9"]
+
+    history = log_of(*first, *again).history()
+
+    assert history["validation_accuracy"] == [0.1, 0.2, 0.9]
+    assert history["epochs"] == 3
+    assert history["samples_per_second"] == [None, None, 10.0]
+
+
 @pytest.mark.parametrize(("first", "epochs"), [(0, 3), (1, 3), (5, 8)])
 def test_epochs_are_counted_whether_a_script_begins_with_0_or_1_or_goes_on_later(first, epochs):
     log = log_of(*(f"Epoch[{epoch}] Train-accuracy=0.5" for epoch in range(first, first + 3)))
@@ -152,6 +163,16 @@ def test_the_position_has_the_epochs_asked_for_and_the_time_that_is_left(lines, 
     for line in lines:
         log.take(line)
     assert log.where() == where
+
+
+def test_the_time_that_is_left_includes_what_a_script_does_between_epochs():
+    now = [0.0]
+    log = TrainingLog(lambda: now[0])
+    log.epochs_wanted = 10
+    for epoch in range(4):
+        log.take(f"Epoch[{epoch}] Time cost=1")
+        now[0] += 20
+    assert log.where() == "epoch 3 of 10, about 2m left"
 
 
 @pytest.mark.parametrize(
