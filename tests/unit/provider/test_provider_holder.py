@@ -205,6 +205,16 @@ def test_a_trigger_never_takes_it_from_another_try(standing):
     assert trigger.renewer.lost_to == standing
 
 
+@pytest.mark.parametrize("standing", [RUN_B, TRY_2, TRY_1])
+def test_who_has_lost_the_job_writes_nothing_ever_again(standing):
+    trigger = Process(RUN_A)
+    trigger.looks(job())
+    trigger.seconds = 3600
+    assert trigger.looks(job(standing)) is None
+    assert trigger.looks(job(RUN_A)) is None
+    assert trigger.renewer.lost_to == standing
+
+
 @pytest.mark.parametrize(
     "found",
     [job(""), job(state="Succeeded"), job(state="Failed"), job(deletionTimestamp="2026-11-22T06:00:00Z")],
