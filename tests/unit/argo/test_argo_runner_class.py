@@ -81,6 +81,13 @@ def test_its_job_is_not_active_for_longer_than_it_waits() -> None:
     assert "activeDeadlineSeconds: 3600" in artifact["raw"]["data"]
 
 
+def test_what_lies_on_the_job_does_not_lie_on_its_pod() -> None:
+    labelled = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, "spec": SPEC.to_dict()}
+    made = template(spec=None, manifest=labelled)
+    assert "queue-name: gpu" in made["inputs"]["artifacts"][0]["raw"]["data"]
+    assert "metadata" not in made
+
+
 def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
     spec = MXJobSpec(image="a", command=["python"], run_policy={"suspend": True})
     (artifact,) = template(spec=spec)["inputs"]["artifacts"]

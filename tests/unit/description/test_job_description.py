@@ -115,6 +115,11 @@ class TestOverAManifest:
     def test_arguments_take_the_place_of_the_manifests(self) -> None:
         assert worker(over(training(), args=["--y"]), "template.spec.containers.0.args") == ["--y"]
 
+    def test_other_containers_are_left_alone(self) -> None:
+        job = over(training(), image="a:2", gpus_per_worker=1)
+        assert worker(job, "template.spec.containers.0.image") == "a:2"
+        assert worker(job, "template.spec.containers.1") == {"name": "sidecar", "image": "b"}
+
     def test_servers_that_the_manifest_lacks_are_made_like_the_workers_with_a_scheduler(self) -> None:
         specs = over(training(), servers=2, gpus_per_worker=1)["spec"]["mxReplicaSpecs"]
         assert {name: spec["replicas"] for name, spec in specs.items()} == {"worker": 2, "Scheduler": 1, "Server": 2}

@@ -62,6 +62,13 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
     return made
 
 
+@pytest.mark.parametrize(("action", "asked"), [("delete", "Deletion"), ("suspend", "Deletion"), ("keep", "Leave")])
+def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(action: Any, asked: str) -> None:
+    hook = Hook()
+    task(hook, EndOptions(on_kill_action=action)).hold.replace(running(BEFORE))
+    assert hook.did == [asked]
+
+
 def test_a_cleared_task_leaves_a_job_that_a_later_try_waits_for() -> None:
     hook = Hook()
     with pytest.raises(MXNetJobError, match="try 2 of its task waits for it now"):
