@@ -5,7 +5,6 @@ pytest_plugins = [
     "guards",
     "left_overs",
     "tiers",
-    "progress",
     "workers",
     "postgres",
     "images_fixtures",

@@ -37,7 +37,6 @@ from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
-from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
 MANIFEST = submitted(make_mxjob("digits").worker(None))
 MANIFEST["metadata"]["labels"] = {"team": "vision"}
@@ -323,13 +322,6 @@ def test_a_job_of_which_a_replica_ends_with_a_code_to_skip_skips_its_task(world,
         task.result()
 
 
-def test_a_job_deleted_by_somebody_else_is_a_failure(world):
-    task = world.start(world.operator())
-    world.delete(world.job_of(task))
-    with pytest.raises(MXNetJobDeletedError, match="was deleted before it had finished"):
-        task.result()
-
-
 def replace(world, job):
     """Another job under the same name, while nobody looks."""
     world.delete(job)
@@ -505,13 +497,6 @@ def test_only_pods_that_the_job_owns_are_its_replicas(waiting_world):
     stranger = {**job, "metadata": {**job["metadata"], "uid": "an-earlier-job"}}
     waiting_world.add_pod(stranger, "Worker", 1, RUNNING)
     assert [pod["metadata"]["name"] for pod in waiting_world.hook.replica_pods(JobRef.of(job))] == ["owner-worker-0"]
-
-
-def test_the_namespace_is_the_connection_s_before_the_default(world, monkeypatch):
-    monkeypatch.setenv("AIRFLOW_CONN_TEAM", '{"conn_type": "kubernetes", "extra": {"namespace": "team"}}')
-    team = MXNetJobHook(kubernetes_conn_id="team", config_file=world.kubeconfig)
-    assert team.default_namespace() == "team"
-    assert world.hook.default_namespace() == "default"
 
 
 GOING_ON = {"next_method": "__fail__", "next_kwargs": {"error": "Trigger failure", "traceback": ["Boom"]}}
@@ -857,36 +842,6 @@ def test_a_tuning_task_refuses_what_is_no_number_and_a_training_job(waiting_worl
     fields = {"task_id": "tune", "config_file": waiting_world.kubeconfig, "manifest": TUNING, **given}
     with pytest.raises(MXNetManifestError, match=words):
         waiting_world.start(MXNetTuneOperator(**fields)).result()
-
-
-def sensor(world, name, **arguments):
-    given = {"task_id": "sense", "config_file": world.kubeconfig, "poke_interval": 0.05, "timeout": 60, **arguments}
-    return MXNetJobSensor(job_name=name, deferrable=world.deferrable, **given)
-
-
-def test_a_sensor_waits_for_the_state_and_never_owns_the_job(world):
-    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "sensed", "namespace": "default"}})
-    task = world.start(sensor(world, "sensed"))
-    killed = world.start(sensor(world, "sensed"), Try(task_id="killed"))
-    world.write_status(job, "Running")
-    assert not task.done.done()
-    killed.operator.on_kill()
-    world.write_status(job, "Succeeded")
-    task.result()
-    (left,) = (each for each in world.jobs() if each["metadata"]["name"] == "sensed")
-    assert left["metadata"]["uid"] == job["metadata"]["uid"]
-    assert left["metadata"].get("annotations") == job["metadata"].get("annotations")
-    world.delete(job)
-
-
-def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(world):
-    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "optional-later", "namespace": "default"}})
-    task = world.start(sensor(world, "optional-later", soft_fail=True))
-    world.write_status(job, "Running")
-    world.write_status(job, "Failed", "no data")
-    with pytest.raises(AirflowSkipException):
-        task.result()
-    world.delete(job)
 
 
 def test_a_job_is_deleted_by_name_and_uid_together(waiting_world):

@@ -52,34 +52,6 @@ async def test_a_sweep_chooses_the_best_although_one_fails_and_some_tell_no_numb
     assert len([each for each in results if each["value"] is None]) == len(NO_NUMBER)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("exit_code", "message", "words"),
-    [
-        (1, "", "0 of 2 succeeded"),
-        (0, '{"accuracy": NaN}', r'2 of 2 succeeded, and reported JOB: "{\"accuracy\": NaN}"'),
-    ],
-    ids=["all fail", "no number"],
-)
-async def test_a_sweep_without_a_number_fails_with_what_its_trials_told(argo, exit_code, message, words):
-    parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": "[1, 2]"}
-    name = await argo.submit(by_template("mxjob-sweep", **parameters))
-
-    async def end(job):
-        await argo.end(job, exit_code=exit_code, message=message)
-
-    await argo.end_each(name, 2, end)
-
-    done = await argo.finished(name)
-    assert done["status"]["phase"] in {"Failed", "Error"}
-    said = node_of(done, "sweep-outcome")["message"]
-    first, _, rest = words.partition("JOB")
-    assert f'no trial reported a number "accuracy": {first}' in said
-    assert rest in said
-    results = json.loads(outputs_of(node_of(done, "sweep-trials"))["results"])
-    assert [each["value"] for each in results] == [None] * (0 if exit_code else 2)
-
-
 TRAINING = {
     "image": "i",
     "command": json.dumps(COMMAND),

@@ -15,10 +15,10 @@ from airflow_server import airflow_server
 from deployment import MANIFESTS
 from digits_gang import DigitsGang
 from followed_gangs import AirflowGang, ArgoGang
+from images_fixtures import say
 from kubernetes_programs import AWAITED, MissingProgramError, await_build
 from node_world import NodeWorld, had_or_refused
 from postgres import Postgres
-from progress import say
 from real_node import argo
 from real_node.images import ARGOEXEC, BUSYBOX, DIGITS, OPERATOR, PAUSE, WORKFLOW_CONTROLLER, archives
 from real_node.node import FurtherNode, RealNode, running, why_not

@@ -2,10 +2,10 @@
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import pytest
-from progress import say
 
 from mxnet_operator.local.images.store import BASE_IMAGE, TVM_IMAGE, ImageStore
 from mxnet_operator.local.images.uv_process import ImageError
@@ -29,6 +29,14 @@ def mxnet_python(image_store: ImageStore, pytestconfig: pytest.Config) -> Path:
 def tvm_python(image_store: ImageStore, pytestconfig: pytest.Config) -> Path:
     """The Python of the built-in TVM image."""
     return _python_of(TVM_IMAGE, image_store, pytestconfig)
+
+
+def say(config: pytest.Config, what: str) -> None:
+    """Write a line to stderr past pytest's capture; a worker's stdout belongs to xdist."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    assert capture is not None
+    with capture.global_and_fixture_disabled():
+        print(what, file=sys.stderr, flush=True)
 
 
 def _python_of(image: str, store: ImageStore, config: pytest.Config) -> Path:

@@ -9,8 +9,11 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from builders import make_mxjob
+from descriptions import COMMON, MEANT
 from fresh_seeds import drawn, first_fresh_seed
+from seed_manifests import SEEDS, manifest
+
+from mxnet_operator.description import MXJobDescription, to_manifest
 
 Object = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -48,69 +51,12 @@ VALUES: tuple[Any, ...] = (
     {"a": None},
     {"": {}},
 )
-_RICH: Object = {
-    "env": [{"name": "A", "value": "b"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-    "ports": [{"name": "mxjob-port", "containerPort": 9100, "protocol": "TCP"}],
-    "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": 1}},
-    "command": ["python"],
-    "args": ["train.py", "--epochs", "3"],
-    "volumeMounts": [{"name": "data", "mountPath": "/data", "subPath": "a"}],
-    "readinessProbe": {"httpGet": {"path": "/", "port": 80}, "periodSeconds": 5},
-    "securityContext": {"runAsUser": 1000, "capabilities": {"add": ["IPC_LOCK"]}},
-    "terminationMessagePolicy": "File",
-    "lifecycle": {"preStop": {"exec": {"command": ["sleep", "1"]}}},
-}
-_POD: Object = {
-    "volumes": [{"name": "data", "emptyDir": {"sizeLimit": "1Gi"}}, {"name": "c", "configMap": {"name": "c"}}],
-    "nodeSelector": {"gpu": "yes"},
-    "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
-    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}},
-    "securityContext": {"fsGroup": 1000},
-    "initContainers": [{"name": "fetch", "image": "busybox", "env": [{"name": "A", "value": "b"}]}],
-    "terminationGracePeriodSeconds": 30,
-    "imagePullSecrets": [{"name": "registry"}],
-    "hostname": "x",
-    "restartPolicy": "Never",
-}
 
 
 def seeds() -> list[Object]:
-    """Manifests to begin from: from the plainest to one with most of what people write, and older formats."""
-    plain = make_mxjob("job").worker(1)
-    gang = make_mxjob("job").gang(1, 2)
-    rich = make_mxjob("job").scheduler(**_RICH).server(1, **_RICH).worker(2, **_RICH)
-    for kind in ("Scheduler", "Worker"):
-        rich.template(kind, **_POD).template_metadata(kind, labels={"team": "a"}, annotations={"b": "c"})
-    rich.restart("OnFailure").template("Server", volumes=_POD["volumes"]).run_policy(
-        cleanPodPolicy="Running",
-        ttlSecondsAfterFinished=60,
-        activeDeadlineSeconds=3600,
-        backoffLimit=3,
-        suspend=False,
-        schedulingPolicy={"minAvailable": 2, "queue": "q", "minResources": {"cpu": "1"}},
-        restartScope="Job",
-        exitCodes={"retryable": [3], "permanent": [4]},
-        progressDeadlineSeconds=60,
-        failFast=True,
-    )
-    tune = make_mxjob("job").replicas("TunerTracker", 1).replicas("TunerServer", 1).replicas("Tuner", 1)
-    tune.template_metadata("TunerServer", annotations={"tuner-server-key": "2080ti"})
-    container = {"name": "mxnet", "image": "x", **{k: _RICH[k] for k in ("env", "ports", "resources", "command")}}
-    container["volumeMounts"] = []
-    entries = [
-        {
-            "mxReplicaType": kind,
-            "replicas": 1,
-            "template": {"spec": {"containers": [copy.deepcopy(container)], "restartPolicy": "Never"}},
-        }
-        for kind in ("SCHEDULER", "SERVER", "WORKER")
-    ]
-    listed = {"jobMode": "dist", "replicaSpecs": entries, "terminationPolicy": {"chief": {"replicaName": "WORKER"}}}
-    flat = {**gang.manifest()["spec"], "cleanPodPolicy": "All", "ttlSecondsAfterFinished": 60}
-    made = [plain.manifest(), gang.manifest(), rich.manifest(), rich.manifest(), tune.manifest()]
-    made += [plain.manifest() | {"spec": copy.deepcopy(listed)}, plain.manifest() | {"spec": copy.deepcopy(flat)}]
-    for manifest in made:
-        del manifest["metadata"]["uid"]
+    """Manifests to begin from: each of the table of descriptions, and those of the five documents."""
+    made = [to_manifest(MXJobDescription(name="job", **{**COMMON, **fields})) for fields, _ in MEANT.values()]
+    made += [manifest(path.read_text()) for path in sorted(SEEDS.glob("00*/*.y*ml"))]
     parted: list[Object] = json.loads(json.dumps(made))  # parts that they share would be changed together
     return parted
 

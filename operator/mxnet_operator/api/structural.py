@@ -223,8 +223,7 @@ def _has_type(value: Any, expected: str) -> bool:
     if isinstance(value, bool):
         return expected == "boolean"
     if isinstance(value, float) and expected == "integer":
-        # Go's decoder takes neither a float64 beyond 2**53 nor -0.0 for an integer
-        return value.is_integer() and abs(value) < 2**53 and str(value) != "-0.0"
+        return value.is_integer() and abs(value) < 2**53  # Go's decoder takes no float64 beyond for an integer
     return isinstance(value, _PYTHON_TYPES[expected])
 
 

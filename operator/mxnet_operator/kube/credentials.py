@@ -99,14 +99,11 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
                 f"kubeconfig {paths}: the exec plugin {command!r} gave neither token nor certificate; its own message"
                 " is in the log"
             )
-        namespace = chosen.get("namespace") or "default"
-        if not isinstance(namespace, str):
-            raise CredentialsError(f"kubeconfig {paths}: the namespace {namespace!r} is no text")
         cluster = config["clusters"].get_with_name(chosen["cluster"])["cluster"].value
         _check_server(paths, cluster.get("server"))
         return from_configuration(
             configuration,
-            namespace=namespace,
+            namespace=str(chosen.get("namespace") or "default"),
             proxy=proxy_for(configuration.host, cluster.get("proxy-url"), os.environ),
             reload=lambda: asyncio.to_thread(_from_kubeconfig, paths, context),
         )

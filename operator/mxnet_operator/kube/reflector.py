@@ -27,8 +27,7 @@ INITIAL_SECONDS: Final = 30.0
 _SHORTEST_WATCH: Final = 1.0
 """Seconds; a watch that ends earlier without an event counts as a failure, to avoid a tight loop."""
 _GONE: Final = 410
-_LIST_AGAIN: Final = frozenset({400, _GONE})
-"""HTTP codes for a resourceVersion that is too old or invalid to start a watch from: the reflector lists again."""
+"""HTTP code for a resourceVersion that is too old to start a watch from: the reflector lists again."""
 QUIET_SECONDS: Final = 90.0
 """Seconds within which a live watch has brought an event: servers send a bookmark every minute."""
 _BREAK_SECONDS: Final = 10.0
@@ -115,7 +114,7 @@ class Reflector(Generic[T]):
             try:
                 await self._attempt()
             except ApiError as error:
-                if error.code in _LIST_AGAIN and self._version:
+                if error.code == _GONE and self._version:
                     log.info("%s: the watch can't go on where it was, listing again: %s", self.resource, error)
                     self._version = ""
                 await self._pause(error)

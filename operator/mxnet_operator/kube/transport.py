@@ -393,7 +393,7 @@ async def _error(reply: aiohttp.ClientResponse) -> ApiError:
 
 def _retry_after(header: str) -> float | None:
     """Parse a Retry-After header, a number or a date (RFC 9110), into seconds; None where it has neither."""
-    if header.isascii() and header.isdigit():
+    if header.isdecimal():
         return float(header)
     try:
         until = parsedate_to_datetime(header)

@@ -17,16 +17,6 @@ echo "Epoch[1] Validation-accuracy=0.9"
 printf '{"accuracy": 0.9}' >/dev/termination-log
 exit "$(cat "$GATE")"
 """
-DIVERGING_SCRIPT = r"""
-echo "Epoch[2] Train-accuracy=0.5"
-until [ -s "$GATE" ]; do sleep 0.2; done
-echo "Epoch[3] Train-accuracy=nan"
-echo "Epoch[4] Train-accuracy=inf"
-printf 'a NUL: \000\n'
-code="$(cat "$GATE")"
-if [ "$code" = 0 ]; then printf '{"loss": NaN, "note\\u0000": "\\u0000\\ud800", "__type": 1}' >/dev/termination-log; fi
-exit "$code"
-"""
 GATE = {"GATE": "{{ dag_run.conf['gate'] }}"}
 COMMAND = ["sh", "-c", SCRIPT]
 CONNECTION = "{{ dag_run.conf['connection'] }}"
@@ -65,10 +55,6 @@ for mode in ("deferred", "waiting"):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
     with DAG(f"{mode}_lone", schedule=None):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=0, **JOB)
-    with DAG(f"{mode}_diverging", schedule=None):
-        MXNetJobOperator(
-            task_id="train", deferrable=deferrable, retries=0, **{**JOB, "command": ["sh", "-c", DIVERGING_SCRIPT]}
-        )
     with DAG(f"{mode}_leased", schedule=None):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=0, lease=15, api_outage_tolerance=60, **JOB)
     late: dict[str, Any] = {"task_id": "train", "deferrable": deferrable, "retries": 0, "startup_timeout": 5, **COMMON}

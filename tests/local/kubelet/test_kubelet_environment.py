@@ -1,9 +1,5 @@
 """What a container finds in its environment."""
 
-import asyncio
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
@@ -13,8 +9,6 @@ from mxnet_operator.local.images.environment import installed_interpreter
 from mxnet_operator.local.images.uv_process import BuildError, ImageError
 from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, PodIndex, adapt
-from mxnet_operator.local.kubelet.preparation import PodPlace, addressed_environment
-from mxnet_operator.local.waiting import Changes, Timing
 
 
 # Of Kubernetes' third_party/forked/golang/expansion/expand_test.go, and a shell's own substitution.
@@ -249,46 +243,6 @@ def test_of_two_pods_with_one_name_the_one_that_is_not_being_deleted_has_it():
         pod["spec"]["hostname"] = "digits-worker-0"
     names = names_of([service("digits-mx", job="digits")], [leaving, new])
     assert names.look_up("digits-worker-0.digits-mx") == "127.77.1.2"
-
-
-async def turns():
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
-async def test_a_container_looks_up_each_name_of_its_job_a_few_times_however_many_pods_change(monkeypatch):
-    size, looked_up = 40, []
-    pods = [placed(f"digits-worker-{index}", "", "digits-mx", job="digits") for index in range(size)]
-    look_up = Names.look_up
-    monkeypatch.setattr(Names, "look_up", lambda names, name: (looked_up.append(name), look_up(names, name))[1])
-
-    class Client:
-        async def list(self, *_):
-            return {"items": [service("digits-mx", job="digits")]}
-
-    host = SimpleNamespace(
-        client=Client(),
-        service_of=lambda *_: None,
-        pods=PodIndex(),
-        pods_changed=Changes(),
-        timing=Timing(),
-        allocatable={},
-    )
-    for pod in pods:
-        host.pods.change(None, pod)
-    urls = [f"{pod['metadata']['name']}.digits-mx" for pod in pods]
-    container = {"name": "mxnet", "env": [{"name": "MX_CONFIG", "value": ",".join(urls)}]}
-    place = PodPlace(Path("unused"), "127.77.9.9", {})
-    waiting = asyncio.create_task(addressed_environment(host, pods[0], container, place, on_wait=pytest.fail))
-    await turns()
-    for number, pod in enumerate(reversed(pods)):
-        assert not waiting.done()
-        host.pods.change(pod, {**pod, "status": {"podIP": f"127.77.1.{number}"}})
-        host.pods_changed.notify()
-        await turns()
-    values = await waiting
-    assert values["MX_CONFIG"] == ",".join(f"127.77.1.{number}" for number in reversed(range(size)))
-    assert len(looked_up) < 6 * size
 
 
 def test_what_a_field_reference_gave_is_not_taken_for_a_host_name():

@@ -43,13 +43,12 @@ async def test_the_image_s_files_lie_in_its_working_directory_also_where_the_tem
     assert await said(node, "elsewhere", **read, workingDir="/other") == ["/other", "data"]
 
 
-@pytest.mark.parametrize("root", ["/", "//"])
-async def test_the_root_as_working_directory_is_the_container_s_own_folder(node, root):
-    node.images.start = Start(root)
+async def test_the_root_as_working_directory_is_the_container_s_own_folder(node):
+    node.images.start = Start("/")
     read = {"command": ["sh", "-c"], "args": ["pwd; cat data.txt"]}
     where, what = await said(node, "there", **read)
     assert (where.rpartition("/")[2], what) == ("workspace", "data")
-    where, what = await said(node, "asked", **read, workingDir=root)
+    where, what = await said(node, "asked", **read, workingDir="/")
     assert (where.rpartition("/")[2], what) == ("workspace", "data")
 
 

@@ -42,13 +42,6 @@ def worker() -> dict[str, Any]:
     return make_mxjob().worker(1).manifest()
 
 
-def test_a_job_of_every_type_is_valid() -> None:
-    builder = make_mxjob().gang()
-    for replica_type in ("TunerTracker", "TunerServer", "Tuner"):
-        builder.replicas(replica_type, 1)
-    assert messages(builder.manifest()) == []
-
-
 @pytest.mark.parametrize(
     ("manifest", "expected"),
     [
@@ -175,13 +168,6 @@ def test_a_lone_surrogate_in_a_label_is_one_mistake_that_can_be_printed() -> Non
     (found,) = messages(changed(worker(), {"team": "a\ud800"}, "metadata", "labels"))
     assert found.startswith('metadata.labels: Invalid value: "a?": a valid label must')
     found.encode()
-
-
-@pytest.mark.parametrize(("replicas", "is_valid"), [(-0.0, False), (0.0, True), (1.0, True)])
-def test_minus_zero_is_no_integer(replicas: float, is_valid: bool) -> None:
-    manifest = make_mxjob().worker(1).scheduler(1).manifest()
-    manifest["spec"]["mxReplicaSpecs"]["Scheduler"]["replicas"] = replicas
-    assert (messages(manifest) == []) is is_valid
 
 
 @pytest.mark.parametrize(("length", "fits"), [(54, True), (55, False), (64, False)])

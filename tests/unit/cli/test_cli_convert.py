@@ -227,12 +227,3 @@ def test_a_manifest_has_to_be_named(mxjob):
     code, _, err = mxjob("convert")
     assert code == 2
     assert "mxjob convert -f old.yaml" in err
-
-
-@pytest.mark.parametrize(
-    "head", ["%YAML 1.1\n---\n", "# made by hand\n%YAML 1.1\n---\n", "%YAML 1.2\n%TAG ! !x\n--- # job\n"]
-)
-def test_a_manifest_that_begins_with_a_directive_is_read(mxjob, head):
-    plain, with_head = (mxjob("convert", "-f", "-", stdin=start + seeds.SEED_004_DIST) for start in ("", head))
-    assert with_head[0] == 0
-    assert yaml.safe_load(with_head[1]) == yaml.safe_load(plain[1])

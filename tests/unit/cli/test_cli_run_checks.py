@@ -27,10 +27,10 @@ def run(monkeypatch, mxjob, tmp_path):
 
     monkeypatch.setattr(run_command, "run_job", run_job)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))  # no cluster is started where one is chosen
-    (tmp_path / "job.yaml").write_text(JOB)
 
-    def run(report):
-        code, _, err = mxjob("run", "-f", str(tmp_path / "job.yaml"), "--report", str(report))
+    def run(report, *words, text=JOB):
+        (tmp_path / "job.yaml").write_text(text)
+        code, _, err = mxjob("run", "-f", str(tmp_path / "job.yaml"), "--report", str(report), *words)
         return code, err, len(created)
 
     return run
@@ -55,6 +55,21 @@ def test_where_no_report_can_be_no_job_is_created(run, tmp_path, report, problem
 
     assert (code, created) == (2, 0)
     assert f"--report {tmp_path / report}: {problem}" in err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        (JOB.replace("  jobMode: MXTrain\n", ""), (), "spec.jobMode: Required value"),
+        (JOB, ("--replica", "server-0"), "the job has no replica server-0\nit has worker-0"),
+        (JOB, ("--timeout", "soon"), "'soon' is no duration"),
+        ("{apiVersion: v1, kind: Secret2}\n---\n" + JOB, (), "v1 Secret2 can't be created with a job"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_a_job_is_created(run, tmp_path, text, words, said):
+    code, err, created = run(tmp_path / "report.html", *words, text=text)
+    assert (code, created) == (2, 0)
+    assert said in err
 
 
 def test_resume_needs_a_folder_that_outlives_a_pod(mxjob):

@@ -114,13 +114,6 @@ def test_what_is_left_out_is_said(folder, run):
     assert "left out by .dockerignore: common" in err
 
 
-def test_with_an_image_a_script_runs_there_and_nothing_is_made(folder, run, tmp_path):
-    code, out, err = run("train.py", "--image", "a/b:1", "--dry-run", "--", "--epochs", "5")
-    assert (code, err) == (0, "")
-    assert container(yaml.safe_load(out))["command"] == ["python", "train.py", "--epochs", "5"]
-    assert not (tmp_path / "state").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -3,9 +3,6 @@
 import asyncio
 import contextlib
 import inspect
-import json
-import os
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -380,44 +377,6 @@ def test_a_copy_is_whole_or_fails_within_a_minute_and_a_half_and_leaves_nothing(
     assert (found, at < 75 + 90) == (outcome, True)
     assert [each.name for each in final.parent.iterdir()] == (["model"] if outcome == "copied" else [])
     assert outcome != "copied" or final.read_bytes() == server.model
-
-
-SYNC_CLIENT = """
-import sys
-from mxnet_operator.client import MXJobClient
-with MXJobClient(kubeconfig=sys.argv[1]) as client:
-    for line in client.logs("digits"):
-        print(line)
-    sys.exit(client.wait("digits").state != "Succeeded")
-"""
-
-
-@pytest.mark.exhaustive
-async def test_programs_see_each_line_once_in_real_time(tmp_path: Path) -> None:
-    fault, manifest = FAULTS["half open for 10 min"], tmp_path / "job.json"
-    manifest.write_text(json.dumps(MANIFEST))
-    end = fault.at + 110
-    server = FollowedServer(fault, [1, 10, fault.at + 1, fault.at + 2.5, end - 1], end)
-    mxjob = str(Path(sys.executable).with_name("mxjob"))
-    environment = {**os.environ, "MXJOB_HOME": str(tmp_path)}
-
-    async def program(*command: str) -> tuple[int | None, list[str]]:
-        started = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env=environment
-        )
-        out, _ = await started.communicate()
-        return started.returncode, out.decode().splitlines()
-
-    async with server.served(tmp_path):
-        await server.create(MANIFEST)
-        target = ("--kubeconfig", str(server.kubeconfig))
-        found = await asyncio.gather(
-            program(mxjob, "run", "-f", str(manifest), "--adopt", "run", *target),
-            program(mxjob, "logs", "-f", "digits", *target),
-            program(sys.executable, "-c", SYNC_CLIENT, str(server.kubeconfig)),
-        )
-    assert found == [(0, server.text)] * 3
-    assert server.refused
 
 
 def test_a_wait_ends_at_its_timeout_though_the_server_never_answers(

@@ -99,17 +99,6 @@ async def test_a_pod_that_cannot_be_read_keeps_no_job_from_being_reconciled(look
     assert await looker.look() == CHECK_INTERVAL
 
 
-async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
-    looker.server.pods.insert(0, dead(annotations={}))  # of nobody's
-    assert await looker.look() == CHECK_INTERVAL
-    assert looker.server.written == [(RESULT, COMPLETE)]
-    assert looker.server.queries == [QUERY]
-    ((name, event),) = looker.server.told
-    assert (name, event.reason) == ("digits", "PollerReplaced")
-    await looker.look(after=CHECK_INTERVAL)
-    assert len(looker.server.written) == len(looker.server.told) == 1
-
-
 @pytest.mark.parametrize("left", [[], [dead()]], ids=["nothing", "a dead pod"])
 async def test_the_result_of_a_poller_that_was_there_is_completed_once_whatever_is_left_of_it(looker, left):
     server = looker.server
@@ -132,14 +121,6 @@ async def test_a_result_that_is_complete_or_gone_is_left_alone(looker):
     looker.server.answers[RESULT] = ApiError(404, "NotFound", "not found")
     assert await looker.look(after=CHECK_INTERVAL) == CHECK_INTERVAL
     assert looker.server.written == looker.server.told == []
-
-
-async def test_a_workflow_is_looked_at_every_fifteen_seconds_however_many_jobs_it_has(looker):
-    looker.server.pods = []
-    for number in range(5):
-        await looker.look(job(name=f"digits-{number}"))
-    assert looker.server.asked == [PODS]
-    assert await looker.look(after=CHECK_INTERVAL / 3) == CHECK_INTERVAL * 2 / 3
 
 
 async def test_after_the_jobs_end_its_workflow_is_looked_after_until_that_is_over(looker):

@@ -2,21 +2,16 @@
 
 import copy
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import numpy
 import pytest
 from descriptions import at
-from kubernetes import client as k8s
 
-from mxnet_operator.api.validation import template_errors
 from mxnet_operator.description import DescriptionError, MXJobDescription, Placeholder, Role, to_manifest
 from mxnet_operator.description.description import FIELDS
-from mxnet_operator.description.plain import plain
-
-SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}
 
 
 def training() -> dict[str, Any]:
@@ -102,34 +97,6 @@ class TestOverAManifest:
         job = over(training(), ttl_seconds_after_finished=timedelta(seconds=1.5))
         assert at(job, "spec.runPolicy.ttlSecondsAfterFinished") == 2
 
-    def test_variables_and_volumes_merge_by_name(self) -> None:
-        mounted = [{"name": "more", "emptyDir": {}}]
-        job = over(training(), env={"A": "2", "B": "3"}, volumes=mounted)
-        assert worker(job, "template.spec.containers.0.env") == [
-            {"name": "A", "value": "2"},
-            {"name": "B", "value": "3"},
-        ]
-        assert worker(job, "template.spec.volumes") == [{"name": "data", "emptyDir": {}}, *mounted]
-
-    @pytest.mark.parametrize(
-        ("before", "said"),
-        [
-            ({"value": "1"}, {"valueFrom": SECRET}),
-            ({"valueFrom": SECRET}, {"value": "1"}),
-            ({"valueFrom": SECRET}, {"valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}),
-            ({"valueFrom": SECRET}, {"valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}),
-        ],
-    )
-    def test_a_variable_takes_the_place_of_one_of_its_name(self, before: Any, said: Any) -> None:
-        others = [{"name": "A", "value": "a"}, {"name": "C", "value": "c"}]
-        given = training()
-        container = at(given, "spec.mxReplicaSpecs.worker.template.spec.containers.0")
-        container["env"] = [others[0], {"name": "B", **before}, others[1]]
-        for env in ([{"name": "B", **said}], {"B": said.get("value", said.get("valueFrom"))}):
-            job = over(given, env=env)
-            assert worker(job, "template.spec.containers.0.env") == [others[0], {"name": "B", **said}, others[1]]
-            assert template_errors(job) == []
-
     def test_volumes_and_mounts_take_the_place_of_those_of_their_names(self) -> None:
         given = training()
         given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]["volumes"] += [{"name": "z", "emptyDir": {}}]
@@ -166,12 +133,6 @@ class TestOverAManifest:
     def test_a_name_takes_the_place_of_a_generated_one(self) -> None:
         job = over({**training(), "metadata": {"generateName": "train-"}}, name="mine")
         assert job["metadata"] == {"name": "mine"}
-
-    def test_the_servers_of_a_tuning_are_those_that_measure(self) -> None:
-        specs = over(tuning(), servers=3, gpus_per_worker=1)["spec"]["mxReplicaSpecs"]
-        assert specs["TunerServer"]["replicas"] == 3
-        assert "resources" in specs["TunerServer"]["template"]["spec"]["containers"][0]
-        assert "resources" not in specs["Tuner"]["template"]["spec"]["containers"][0]
 
     def test_a_tuning_has_no_workers(self) -> None:
         with pytest.raises(DescriptionError, match=r"^workers: the manifest is a tuning"):
@@ -303,15 +264,6 @@ def flat(**fields: Any) -> dict[str, Any]:
 
 
 class TestOverAnOlderFormat:
-    def test_the_v1_job_that_it_means_is_what_is_merged_over(self) -> None:
-        given = flat()
-        job = over(given, workers=5, backoff_limit=3)
-        assert job["apiVersion"] == "kubeflow.org/v1"
-        assert job["spec"]["runPolicy"] == {"cleanPodPolicy": "All", "backoffLimit": 3}
-        assert worker(job, "replicas") == 5
-        assert job["metadata"] == training()["metadata"]
-        assert given == flat()
-
     def test_it_needs_no_name(self) -> None:
         assert over({**flat(), "metadata": {"generateName": "a-"}}, workers=1)["metadata"] == {"generateName": "a-"}
         assert over({**flat(), "metadata": None}, workers=1)["metadata"] == {}
@@ -340,21 +292,6 @@ class TestQueue:
         job = over(training(), queue_name="gpus")
         assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
         assert "suspend" not in job["spec"].get("runPolicy", {})
-
-
-class TestModels:
-    @pytest.mark.parametrize(
-        "model",
-        [
-            k8s.V1Volume(name="d", persistent_volume_claim=k8s.V1PersistentVolumeClaimVolumeSource(claim_name="c")),
-            k8s.V1PodSpec(containers=[k8s.V1Container(name="mxnet", image="a", env=[k8s.V1EnvVar("A", "b")])]),
-            k8s.V1ObjectMeta(name="x", creation_timestamp=datetime(2026, 1, 2, tzinfo=UTC)),
-            {"a": [k8s.V1Toleration(key="k", operator="Exists")]},
-        ],
-        ids=lambda model: type(model).__name__,
-    )
-    def test_models_are_written_as_the_client_writes_them(self, model: Any) -> None:
-        assert plain(model) == k8s.ApiClient().sanitize_for_serialization(model)
 
 
 NESTED: dict[str, Any] = {
@@ -419,13 +356,6 @@ class TestOddValues:
         affinity["nodeAffinity"] = affinity
         with pytest.raises(DescriptionError, match=r"^affinity\.nodeAffinity.*: nested deeper than 100 levels$"):
             MXJobDescription(affinity=affinity)
-
-    @pytest.mark.parametrize("secrets", ["secrets", "config_maps"])
-    def test_sources_that_are_filled_in_whole_have_none_beside_them(self, secrets: str) -> None:
-        given: dict[str, Any] = {secrets: ["a"], "env_from": Later()}
-        for fields, path in ((given, "env_from"), ({"workers": Role(**given)}, "workers.env_from")):
-            with pytest.raises(DescriptionError, match=rf"^{path}: beside secrets.*: give its items values$"):
-                MXJobDescription(**fields)
 
     def test_the_name_of_a_variable_may_be_filled_in_later(self) -> None:
         later = Later()

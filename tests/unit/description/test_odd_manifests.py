@@ -73,7 +73,7 @@ def mxjob(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def with_odd_metadata() -> Iterator[tuple[dict[str, Any], str]]:
     """In turns the job's and a template's."""
     for number, (value, field) in enumerate(itertools.product(VALUES, FIELDS)):
-        manifest = seeds()[1]
+        manifest = seeds()[0]
         holder = manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"] if number % 2 else manifest
         holder["metadata"] = {"name": "job", field: value} if field else value
         yield manifest, f"metadata.{field} = {value!r:.60}"

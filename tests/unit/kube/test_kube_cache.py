@@ -7,14 +7,6 @@ def by_first_letter(word):
     return word[:1]
 
 
-def test_a_changed_object_moves_in_the_index():
-    cache = Indexer({"letter": by_first_letter})
-    cache.store("n/1", "10", "apple")
-    assert cache.store("n/1", "11", "pear") == "apple"
-    assert cache.by_index("letter", "a") == ()
-    assert cache.by_index("letter", "p") == ("pear",)
-
-
 def test_a_removed_object_is_gone_everywhere():
     cache = Indexer({"letter": by_first_letter})
     cache.store("n/1", "10", "apple")

@@ -151,13 +151,6 @@ def test_keys_as_data_without_a_place_for_files_are_an_error_that_names_tmpdir(t
         load_credentials(kubeconfig(tmp_path / "k"))
 
 
-@pytest.mark.usefixtures("read_only")
-def test_a_kubeconfig_that_names_files_needs_no_place_for_others(tmp_path):
-    AUTHORITY.cert_pem.write_to_path(tmp_path / "ca.pem")
-    credentials = load_credentials(kubeconfig(tmp_path / "k", cluster={"certificate-authority": "ca.pem"}))
-    assert credentials.headers() == {"Authorization": "Bearer secret"}
-
-
 def test_no_kubeconfig_says_how_to_name_one(tmp_path):
     with pytest.raises(NoKubeconfigError, match=r"no kubeconfig at .*: name one with --kubeconfig .* KUBECONFIG"):
         load_credentials()
@@ -222,12 +215,6 @@ def test_a_server_that_is_no_url_is_an_error_that_names_the_file(tmp_path, monke
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.invalid:3128")
     with pytest.raises(CredentialsError, match=str(tmp_path / "k")):
         load_credentials(kubeconfig(tmp_path / "k", cluster={"server": server}))
-
-
-@pytest.mark.parametrize("namespace", [5, ["a"], True])
-def test_a_namespace_that_is_no_text_is_an_error_that_names_the_file(tmp_path, namespace):
-    with pytest.raises(CredentialsError, match=f"{tmp_path / 'k'}: the namespace .* is no text"):
-        load_credentials(kubeconfig(tmp_path / "k", namespace=namespace))
 
 
 def test_an_empty_variable_is_none(tmp_path, monkeypatch):

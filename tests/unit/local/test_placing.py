@@ -30,10 +30,6 @@ def workers(job: str, count: int) -> list[str]:
     return [f"{job}-worker-{index}" for index in range(count)]
 
 
-def test_a_gang_for_which_there_is_room_is_placed_whole() -> None:
-    assert look(*gang_pods("a", 1, 1, 1)) == (workers("a", 3), {})
-
-
 def test_one_for_which_there_is_not_holds_nothing_and_says_what_is_missing() -> None:
     running = map(bound, gang_pods("a", 1, 1, 1))
     placed, words = look(*running, *gang_pods("b", *[1] * 7))
@@ -48,12 +44,6 @@ def test_a_gang_one_of_whose_pods_is_blocked_waits_whole_and_lets_others_pass(bl
     placed, words = look(*pods, *gang_pods("b", *[1] * 8), blocked=why)
     assert placed == workers("b", 8)
     assert set(words.values()) == {'0/1 nodes are available: persistentvolumeclaim "data" not found.'}
-
-
-def test_one_that_is_not_complete_yet_is_waited_for() -> None:
-    placed, words = look(*gang_pods("a", *[1] * 4)[:3])
-    assert placed == []
-    assert words["a"] == "0 of 4 can be placed: 3 of its pods exist so far"
 
 
 @pytest.mark.parametrize(("waited", "is_told"), [(0.0, False), (1.9, False), (2.1, True), (60.0, True)])

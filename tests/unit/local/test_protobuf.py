@@ -34,10 +34,6 @@ SECRET = (
     + entry(2, "empty", b"")
     + text(3, "Opaque")
     + field(5, 0)
-    + varint(90 << 3 | 5)
-    + b"four"
-    + varint(91 << 3 | 1)
-    + b"eight .."
 )
 
 

@@ -1,12 +1,10 @@
 """Figures from log lines: the history that becomes an XCom, the gauges, and what a user is told when one diverges."""
 
-import json
 import math
 
 import pytest
 
-from mxnet_provider.job import event, metrics
-from mxnet_provider.job.event import Event
+from mxnet_provider.job import metrics
 from mxnet_provider.job.metrics import Metrics
 
 
@@ -71,11 +69,3 @@ def test_what_the_status_says_of_a_training_is_sent_once(gauges, warnings):
 
 def test_a_name_of_any_length_is_no_figure(gauges, warnings):
     assert read(warnings, f"Epoch[0] {'x' * 101}=1", f"Epoch[0] {'y' * 100}=1").history() == {"y" * 100: [[0, 1.0]]}
-
-
-def test_an_epoch_is_a_whole_number_deferred_or_not(gauges, warnings):
-    """An XCom of `7.0` in one mode and `7` in the other is two answers to one question."""
-    history = read(warnings, "Epoch[7] Validation-accuracy=0.77").history()
-    sent = Event(status="succeeded", name="n", namespace="d", uid="u", metrics=history).payload()
-    received = event.read(json.loads(json.dumps(sent))).metrics
-    assert [json.dumps(each) for each in (history, received)] == ['{"Validation-accuracy": [[7, 0.77]]}'] * 2

@@ -37,8 +37,6 @@ EXAMPLES = """
 """
 _SEPARATOR = re.compile(r"^---(?=\s|$)[^\S\n]*\n?", re.MULTILINE)
 
-_DIRECTIVE = re.compile(r"^%(YAML|TAG)\b[^\n]*$", re.MULTILINE)
-
 
 def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None:
     """Convert job manifests of any older API version to kubeflow.org/v1, on standard output.
@@ -74,7 +72,6 @@ def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None
 
 def _parts(text: str) -> Iterator[str]:
     """Yield the documents of a text with the comments around them, each padded to its line numbers in the text."""
-    text = _DIRECTIVE.sub("", text)
     start = 0
     for separator in (*_SEPARATOR.finditer(text), None):
         end = separator.start() if separator else len(text)

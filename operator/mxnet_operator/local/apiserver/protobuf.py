@@ -14,7 +14,7 @@ from mxnet_operator.local.apiserver.json_values import Object
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\0"
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _BYTES = 0, 2
 """Wire types."""
 
 
@@ -94,10 +94,9 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
             value, position = _varint(data, position)
             yield tag >> 3, value
             continue
-        if wire_type == _BYTES:
-            length, position = _varint(data, position)
-        else:
-            length = {_FIXED32: 4, _FIXED64: 8}.get(wire_type, len(data))
+        if wire_type != _BYTES:
+            raise ValueError(f"a field has the wire type {wire_type}")
+        length, position = _varint(data, position)
         if position + length > len(data):
             raise ValueError("the body ends within a field")
         yield tag >> 3, data[position : position + length]

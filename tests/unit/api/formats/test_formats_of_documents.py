@@ -1,7 +1,5 @@
 """Each document's manifests, in each of its formats: what they mean as v1, and what their status says."""
 
-from datetime import UTC, datetime
-
 import msgspec
 import pytest
 import seed_manifests as seeds
@@ -102,14 +100,6 @@ class TestV1beta1:
         assert wire["mxReplicaStatuses"] == wire["replicaStatuses"] == {"Scheduler": {"active": 1}, "Worker": {}}
         assert (wire["form"], wire["RuntimeId"], wire["state"]) == ("v1beta1", "7f3a", "Running")
         assert job_formats.status_from_wire(job_format, wire) == told
-
-    def test_the_status_that_the_document_s_operator_wrote_is_read(self):
-        written = manifest(seeds.SEED_001_STORED)
-        read = job_formats.status_from_wire(job_formats.format_of(written), written["status"])
-        assert conditions.is_terminal(read)
-        assert read.completion_time == datetime(2019, 3, 19, 9, 25, 11, tzinfo=UTC)
-        assert set(read.replica_statuses) == {"Scheduler", "Server", "Worker"}
-        assert plan(decode(job_formats.to_v1(written)), Observed((), ()), NOW).actions == ()
 
 
 class TestFlatV1:

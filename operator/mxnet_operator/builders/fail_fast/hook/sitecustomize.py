@@ -175,10 +175,7 @@ def leave_on_failure():
             self.original = original
 
         def __get__(self, error, kind):
-            if hasattr(self.original, "__get__"):
-                value = self.original.__get__(error, kind)
-            else:
-                value = self.original if error is None else error.__dict__.get("code", self.original)
+            value = self.original.__get__(error, kind)
             if error is not None and value is not None and sys._getframe().f_back is None:  # asked by no function
                 if not isinstance(value, int):
                     say(value)
@@ -188,10 +185,7 @@ def leave_on_failure():
             return value
 
         def __set__(self, error, value):
-            if hasattr(self.original, "__set__"):
-                self.original.__set__(error, value)
-            else:
-                error.__dict__["code"] = value
+            self.original.__set__(error, value)
 
     def say(value):
         if "mxnet" in sys.modules and os.getpid() == me:
@@ -199,11 +193,6 @@ def leave_on_failure():
                 sys.stderr.write(str(value) + "\n")
             except BaseException:  # there is no such file any more, or it can't take these characters
                 pass
-
-    def watch_code_of_subclass(kind, **named):
-        super(SystemExit, kind).__init_subclass__(**named)
-        if "code" in kind.__dict__:
-            kind.code = WatchedCode(kind.__dict__["code"])
 
     def python_exit(*status):
         # The one in C leaves no SystemExit object whose code could be read.
@@ -215,7 +204,6 @@ def leave_on_failure():
     python_exit.__doc__ = c_exit.__doc__
     attributes = gc.get_referents(SystemExit.__dict__)[0]
     attributes["code"] = WatchedCode(attributes["code"])
-    attributes["__init_subclass__"] = classmethod(watch_code_of_subclass)  # which Python 2 never calls
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
     sys.exit = python_exit
     sys.excepthook = excepthook
