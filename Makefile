@@ -77,6 +77,10 @@ bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer, t
 bench-controller: $(VENV)/.installed ## What N jobs (default 50) cost our controller, training-operator and a bare client, or the checkout BASE; needs `make programs`.
 	@$(BIN)/python tests/perf/bench_controller.py $(or $(N),50) $(BASE)
 
+.PHONY: bench-crd
+bench-crd: $(VENV)/.installed ## What our CRD costs the API server beside training-operator's; needs `make programs`.
+	@$(BIN)/python tests/perf/bench_crd.py
+
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
 	@echo "Checking style, types and imports"

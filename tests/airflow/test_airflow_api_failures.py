@@ -2,6 +2,7 @@
 
 import pytest
 from airflow_world import TOKEN, TRIGGER
+from api_gateway import refusal
 from waiting import eventually
 
 pytestmark = pytest.mark.whole_airflow
@@ -53,6 +54,16 @@ def test_a_token_may_be_replaced_and_one_that_stays_refused_fails_the_task_for_g
     assert run.uids() == {uid}
 
 
+def refusing_once(answer):
+    """A handler that answers the first creation itself."""
+    left = [answer]
+
+    async def handler(asked, forward):
+        return left.pop() if asked.method == "POST" and asked.path.endswith("/mxjobs") and left else None
+
+    return handler
+
+
 @pytest.mark.exhaustive
 @pytest.mark.kubernetes
 @pytest.mark.parametrize("cluster", ["real"], indirect=True)
@@ -67,3 +78,12 @@ def test_a_real_quota_is_waited_for_by_retries(world):
         world.cluster.core.delete_namespaced_resource_quota("none", namespace)
         run.in_progress()
         assert run.succeed().try_number > 1
+
+
+def test_a_right_that_is_missing_is_named_and_not_asked_for_again(world):
+    words = (
+        'mxjobs.kubeflow.org is forbidden: User "airflow" cannot create resource "mxjobs" in API group "kubeflow.org"'
+    )
+    run = world.begin("deferred", refusing_once(refusal(403, "Forbidden", words)))
+    assert run.train.wait("failed").try_number == 1
+    assert words in run.train.log()

@@ -52,6 +52,16 @@ def next_try(ti):
     return Try(run_id=ti.run_id, try_number=ti.try_number + 1, max_tries=ti.max_tries)
 
 
+def test_a_job_carries_its_holder_and_a_lease_from_its_creation_on(waiting_world):
+    ti = Try(max_tries=2)
+    _, _, job = begun(waiting_world, ti, Store(), retry_delay=timedelta(minutes=5))
+    annotations = job["metadata"]["annotations"]
+    assert annotations[names.HOLDER_ANNOTATION] == f"1:{ti.id}"
+    assert annotations[names.LEASE_DURATION_ANNOTATION] == "3900"
+    assert annotations[names.LEASE_ACTION_ANNOTATION] == "delete"
+    assert annotations[names.LEASE_RENEW_TIME_ANNOTATION]
+
+
 @pytest.mark.parametrize(
     ("arguments", "has_holder", "action"),
     [
@@ -129,6 +139,26 @@ def test_a_worker_renews_the_lease_while_it_waits(waiting_world):
     _, _, job = begun(waiting_world, Try(), Store(), lease=1)
     first = annotations_of(waiting_world, job)[names.LEASE_RENEW_TIME_ANNOTATION]
     eventually(lambda: annotations_of(waiting_world, job)[names.LEASE_RENEW_TIME_ANNOTATION] != first)
+
+
+@pytest.mark.parametrize("action", ["delete", "suspend"])
+def test_a_worker_that_comes_back_leaves_the_job_to_the_retry(waiting_world, task_log, action):
+    """Its supervisor stood still for longer than Airflow waits, and then ends it."""
+    ti, store = Try(max_tries=1), Store()
+    lost, first, job = begun(waiting_world, ti, store, on_kill_action=action)
+    again, second, same = begun(waiting_world, next_try(ti), store, on_kill_action=action)
+    assert same["metadata"]["uid"] == job["metadata"]["uid"]
+    lost.on_kill()
+    with pytest.raises(MXNetJobError):
+        first.result()
+    found = waiting_world.hook.get_job(JobRef.of(job))
+    assert not (found["spec"].get("runPolicy") or {}).get("suspend")
+    assert any("is left alone: try 2 of its task waits for it now" in s for s in task_log())
+    again.on_kill()
+    with pytest.raises(MXNetJobError):
+        second.result()
+    ended = waiting_world.hook.get_job(JobRef.of(job))
+    assert (ended is None) if action == "delete" else ended["spec"]["runPolicy"]["suspend"]
 
 
 def test_a_worker_that_stood_still_before_it_took_the_job_over_never_does(waiting_world):

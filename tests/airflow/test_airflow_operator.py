@@ -37,6 +37,7 @@ from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
 MANIFEST = submitted(make_mxjob("digits").worker(None))
 MANIFEST["metadata"]["labels"] = {"team": "vision"}
@@ -319,6 +320,13 @@ def test_a_job_of_which_a_replica_ends_with_a_code_to_skip_skips_its_task(world,
     world.add_pod(job, "Worker", 1, terminated(99))
     world.write_status(job, "Failed", "worker-1 exited with 99")
     with pytest.raises(AirflowSkipException if skips else MXNetJobFailedError, match="worker-1 exited with 99"):
+        task.result()
+
+
+def test_a_job_deleted_by_somebody_else_is_a_failure(world):
+    task = world.start(world.operator())
+    world.delete(world.job_of(task))
+    with pytest.raises(MXNetJobDeletedError, match="was deleted before it had finished"):
         task.result()
 
 
@@ -842,6 +850,26 @@ def test_a_tuning_task_refuses_what_is_no_number_and_a_training_job(waiting_worl
     fields = {"task_id": "tune", "config_file": waiting_world.kubeconfig, "manifest": TUNING, **given}
     with pytest.raises(MXNetManifestError, match=words):
         waiting_world.start(MXNetTuneOperator(**fields)).result()
+
+
+def sensor(world, name, **arguments):
+    given = {"task_id": "sense", "config_file": world.kubeconfig, "poke_interval": 0.05, "timeout": 60, **arguments}
+    return MXNetJobSensor(job_name=name, deferrable=world.deferrable, **given)
+
+
+def test_a_sensor_waits_for_the_state_and_never_owns_the_job(world):
+    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "sensed", "namespace": "default"}})
+    task = world.start(sensor(world, "sensed"))
+    killed = world.start(sensor(world, "sensed"), Try(task_id="killed"))
+    world.write_status(job, "Running")
+    assert not task.done.done()
+    killed.operator.on_kill()
+    world.write_status(job, "Succeeded")
+    task.result()
+    (left,) = (each for each in world.jobs() if each["metadata"]["name"] == "sensed")
+    assert left["metadata"]["uid"] == job["metadata"]["uid"]
+    assert left["metadata"].get("annotations") == job["metadata"].get("annotations")
+    world.delete(job)
 
 
 def test_a_job_is_deleted_by_name_and_uid_together(waiting_world):

@@ -206,6 +206,16 @@ async def test_a_trigger_that_runs_again_repeats_no_line_and_one_that_starts_lat
     assert found.metrics == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
 
 
+async def test_another_trigger_goes_on_where_the_first_one_s_reading_ended(waiting, log, task_log):
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.end()
+    first = await event_of(await waiting.start())
+    log.lines.append(b"more")
+    before = len(shown(task_log))
+    await event_of(await waiting.start(log_cursors=first.log_cursors))
+    assert shown(task_log)[before:] == ["[worker-0] more"]
+
+
 async def test_the_event_comes_one_look_after_the_deferral_at_the_soonest(waiting, monkeypatch):
     """Else Airflow's scheduler may take the task's resumption for a failure of its executor."""
     waiting.end()
@@ -218,6 +228,36 @@ async def test_the_event_comes_one_look_after_the_deferral_at_the_soonest(waitin
     monkeypatch.setattr(asyncio, "sleep", note)
     await event_of(await waiting.start(poll_interval=7, deferred_at=time.time() + 100))
     assert any(100 < seconds <= 107 for seconds in paused)
+
+
+async def test_a_trigger_that_is_cancelled_ends_at_once_and_touches_nothing(waiting):
+    trigger = waiting.trigger(poll_interval=3600)
+    trigger.trigger_id = 1  # as in a triggerer, and not in `airflow dags test`
+    task = asyncio.create_task(events_of(trigger))
+    await waiting.polled()
+    task.cancel("Supervisor closed")
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await trigger.cleanup()
+    assert waiting.writes() == []
+
+
+async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
+    await waiting.trigger().on_kill()
+    (asked,) = waiting.writes()
+    assert (asked.method, asked.path) == (
+        "DELETE",
+        f"/apis/kubeflow.org/v1/namespaces/default/mxjobs/{waiting.ref.name}",
+    )
+    assert asked.body == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {
+            "uid": waiting.ref.uid,
+            "resourceVersion": waiting.job["metadata"]["resourceVersion"],
+        },
+        "propagationPolicy": "Foreground",
+    }
 
 
 async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from controller_fixtures import PODS, ControllerWorld, RecordingClient, gang, world
+from controller_fixtures import EVENTS, PODS, ControllerWorld, RecordingClient, gang, world
 from waiting import MOMENT, until
 
 from mxnet_operator.controller.controller import Controller
@@ -72,6 +72,9 @@ class Election(ControllerWorld):
                     return
         raise AssertionError("the watch ended")
 
+    async def pod_uids(self):
+        return {p["metadata"]["name"]: p["metadata"]["uid"] for p in (await self.api.get(PODS)).ok()["items"]}
+
     async def close(self):
         for member in self.members:
             member.task.cancel()
@@ -102,6 +105,26 @@ async def test_only_the_leader_writes_and_the_standby_knows_what_there_is(tmp_pa
         sizes = {str(r.resource): r for r in b.controller.reflectors}
         await until(lambda: len(sizes["pods"].cache) == 5 and len(sizes["mxjobs.kubeflow.org"].cache) == 1)
         assert len(b.controller.queue) == 0
+
+
+async def test_a_standby_goes_on_where_a_leader_stopped_without_making_anything_twice(tmp_path):
+    async with election(tmp_path) as e:
+        a = await e.join("a")
+        await e.led_by("a")
+        b = await e.join("b")
+        await e.submit(gang())
+        pods = await e.pods(5)
+        await e.state("digits", "Created")
+        before = await e.pod_uids()
+        await a.stop()
+        await e.led_by("b")
+        await e.run_to_success(pods)
+        await e.state("digits", "Succeeded")
+        await e.event("MXJobSucceeded")
+        assert await e.pod_uids() == before
+        assert len(a.client.jobs_writes) + len(b.client.jobs_writes) <= 5 + 8
+        told = [ev["reason"] for ev in (await e.api.get(EVENTS)).ok()["items"]]
+        assert len(told) == len(set(told))
 
 
 async def test_a_leader_whose_time_is_over_writes_nothing_though_its_workers_still_run(tmp_path):

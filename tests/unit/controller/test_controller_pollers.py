@@ -99,6 +99,17 @@ async def test_a_pod_that_cannot_be_read_keeps_no_job_from_being_reconciled(look
     assert await looker.look() == CHECK_INTERVAL
 
 
+async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
+    looker.server.pods.insert(0, dead(annotations={}))  # of nobody's
+    assert await looker.look() == CHECK_INTERVAL
+    assert looker.server.written == [(RESULT, COMPLETE)]
+    assert looker.server.queries == [QUERY]
+    ((name, event),) = looker.server.told
+    assert (name, event.reason) == ("digits", "PollerReplaced")
+    await looker.look(after=CHECK_INTERVAL)
+    assert len(looker.server.written) == len(looker.server.told) == 1
+
+
 @pytest.mark.parametrize("left", [[], [dead()]], ids=["nothing", "a dead pod"])
 async def test_the_result_of_a_poller_that_was_there_is_completed_once_whatever_is_left_of_it(looker, left):
     server = looker.server

@@ -274,6 +274,24 @@ async def test_a_stored_job_that_can_never_run_fails_once_its_pods_have_ended_an
         await w.eventually(JOBS, lambda jobs: not jobs)
 
 
+async def test_a_running_job_that_is_not_valid_goes_on_once_its_spec_is_corrected(tmp_path, monkeypatch):
+    monkeypatch.setattr(validation, "HAVE_RULES", frozenset())
+    async with world(tmp_path, crds=[lax_crd()]) as w:
+        await w.submit(gang("digits"))
+        pods = await w.pods(5)
+        await w.move(pods, "Running")
+        await w.state("digits", "Running")
+        await respecify(w, {"template": "mxnet"})
+        await w.event("ReconcileError")
+        assert await stopped(w) == []
+        await respecify(w, {"template": {"spec": WORKER}})
+        jobs = await w.eventually(JOBS, lambda jobs: _condition(jobs["digits"], "ReconcileError") == "False")
+        assert jobs["digits"]["status"]["state"] == "Running"
+        await w.move(pods, "Succeeded", exit_code=0)
+        job = await w.state("digits", "Succeeded")
+        assert job["status"].get("restarts", 0) == 0
+
+
 @pytest.mark.parametrize("labels", [True, False], ids=["labelled", "without labels"])
 async def test_a_job_of_another_operator_that_is_not_valid_keeps_its_pods_running(tmp_path, monkeypatch, labels):
     monkeypatch.setattr(validation, "HAVE_RULES", frozenset())
@@ -291,6 +309,9 @@ async def test_a_job_of_another_operator_that_is_not_valid_keeps_its_pods_runnin
         assert (await w.api.get(f"{JOBS}/digits")).ok()["status"]["state"] == "Created"
 
 
+WORKER = {"containers": [{"name": "mxnet", "image": "i"}]}
+
+
 async def respecify(w, worker):
     """Change the Workers of the job."""
     (await w.api.merge(f"{JOBS}/digits", {"spec": {"mxReplicaSpecs": {"Worker": worker}}})).ok()
@@ -301,3 +322,8 @@ async def stopped(w):
     pods = (await w.api.get(PODS)).ok()["items"]
     ended = (p for p in pods if "deletionTimestamp" in p["metadata"] or "activeDeadlineSeconds" in p["spec"])
     return [pod["metadata"]["name"] for pod in ended]
+
+
+def _condition(job, condition_type):
+    found = (c["status"] for c in job["status"]["conditions"] if c["type"] == condition_type)
+    return next(found, "")

@@ -161,6 +161,20 @@ async def test_a_leader_that_stops_gives_the_lease_back_and_the_next_one_need_no
         assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("b", 1)
 
 
+async def test_a_leader_that_falls_silent_is_replaced_after_the_duration_and_not_before(tmp_path):
+    async with election(tmp_path) as e:
+        a = await e.leader()
+        a.client.away = True
+        b = await e.join("b")
+        await b.asks()
+        e.clock.now += 59
+        await b.asks()
+        assert b.terms == 0
+        e.clock.now += 1
+        await soon(b.leading)
+        assert (await e.spec())["holderIdentity"] == "b"
+
+
 async def test_who_can_not_renew_stops_at_the_deadline_which_is_before_another_may_start(tmp_path):
     async with election(tmp_path) as e:
         a = await e.leader()
@@ -210,6 +224,18 @@ async def test_a_renewal_that_gets_lost_leaves_time_for_another(tmp_path):
         await soon(renewed)
         assert a.elector.leads
         assert (a.terms, a.ended.is_set()) == (1, False)
+
+
+async def test_losing_the_lease_ends_the_term_and_not_the_candidate(tmp_path):
+    async with election(tmp_path) as e:
+        a = await e.leader()
+        a.client.away = True
+        e.clock.now += 40
+        await soon(a.ended)
+        a.client.away = False
+        await soon(a.leading)
+        assert a.terms == 2
+        assert a.elector.leads
 
 
 async def test_who_comes_back_after_another_took_over_stands_by(tmp_path):

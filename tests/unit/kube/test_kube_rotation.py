@@ -137,6 +137,18 @@ def at_once(monkeypatch):
     monkeypatch.setattr(transport, "_pause", lambda error, failures: 0.0)
 
 
+@pytest.mark.parametrize("kind", [FromFile, FromData, InPod])
+async def test_an_authority_that_was_replaced_is_read_anew_and_the_request_goes_through(tmp_path, monkeypatch, kind):
+    async with started(tmp_path) as cluster:
+        source = kind()
+        async with Client(source.load(cluster, monkeypatch)) as client:
+            await client.get(f"{PATH}/a")
+            await cluster.rotate()
+            source.write(cluster)
+            assert await client.create(PATH, POD) == POD
+            assert [method for method, _ in cluster.asked] == ["GET", "POST"]
+
+
 async def test_requests_beside_the_one_that_reads_the_authority_anew_go_through(tmp_path, monkeypatch):
     async with started(tmp_path) as cluster:
         source = FromFile()

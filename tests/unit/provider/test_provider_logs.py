@@ -133,6 +133,13 @@ async def test_a_log_that_may_not_be_read_is_given_up(monkeypatch):
     assert log.warnings == ["[worker-0] gave up reading the log: pods/log is forbidden"]
 
 
+async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
+    streams = [[f"{T}1.{i:02}Z {i}\n".encode(), ApiUnavailable("reset")] for i in range(30)]
+    log = ScriptedLog(*streams, [f"{T}2Z end\n".encode()])
+    assert (await log.follow(monkeypatch)).is_whole
+    assert len(log.shown) == 31
+
+
 async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_beginning(monkeypatch):
     """Its node's clock may be behind that of the first."""
     log = ScriptedLog([f"{T}5Z first\n".encode()], [f"{T}1Z second\n".encode()])

@@ -162,6 +162,14 @@ def test_a_mistake_is_no_outage(server: Server, wait: Callable[..., Any]) -> Non
         wait(server, poll_interval=10)
 
 
+@each_wait
+@pytest.mark.parametrize("looks", [[*[(60, AWAY)] * 2000, (0, END)]], ids=["a day and a half"])
+def test_an_outage_may_be_borne_for_days(server: Server, wait: Callable[..., Any]) -> None:
+    wait(server, poll_interval=10, api_outage_tolerance=7 * 24 * 3600.0)
+    assert len(server.pauses) == 2000
+    assert max(server.pauses) <= 60 * 1.2
+
+
 @pytest.mark.parametrize("wait", [wait_in_a_trigger])
 @pytest.mark.parametrize("looks", [[(0, ANSWER), *[(1, AWAY)] * 6, (0, END)]])
 def test_a_short_lease_is_renewed_soon_after_an_outage(server: Server, wait: Callable[..., Any]) -> None:

@@ -1,6 +1,7 @@
 """What the logs of all workers show together."""
 
 import pytest
+from msgspec import structs
 
 from mxnet_operator.api.types import SlowWorker
 from mxnet_operator.readers.worker_logs import slow_text, slow_workers, stall_in, stall_text, stalled_workers
@@ -44,6 +45,16 @@ def test_a_stalled_gang_is_one_sentence_that_begins_with_the_likely_cause(stalls
 def test_without_a_stalled_worker_nothing_is_said():
     assert stall_in("Epoch[0] mxjob: stalled for 300 s") == ""
     assert stall_text(stalled_workers({"worker-0": "", "worker-1": stall_in("mxjob: stalled for somebody else")})) == ""
+
+
+def test_of_a_stalled_gang_the_place_of_each_worker_is_known():
+    stalls = {"worker-0": WAITS, "worker-1": SLEEPS, "worker-2": ""}
+    assert [structs.asdict(each) for each in stalled_workers(stalls)] == [
+        {"name": "worker-0", "seconds": 301, "place": "/x/train.py:11", "function": "wait_to_read", "in_mxnet": True},
+        {"name": "worker-1", "seconds": 300, "place": "/a b/train.py:16", "function": "<module>", "in_mxnet": False},
+        {"name": "worker-2", "seconds": 0, "place": "", "function": "", "in_mxnet": False},
+    ]
+    assert stalled_workers({"worker-0": "", "worker-1": ""}) == ()
 
 
 def test_a_slow_worker_is_named_with_its_node_and_its_share():
