@@ -5,7 +5,7 @@ import base64
 import json
 
 import pytest
-from argo_fixtures import COMMAND, keeping, messages_of, node_of, one_training, outputs_of, uids
+from argo_fixtures import COMMAND, keeping, messages_of, node_of, one_runner, one_training, outputs_of, uids
 from argo_values import HOSTILE
 from hera.workflows import Parameter, Workflow
 from hera.workflows.models import ValueFrom
@@ -83,17 +83,12 @@ async def test_a_step_with_conditions_of_its_authors_ends_when_its_job_is_over(a
 
 
 @pytest.mark.exhaustive
-async def test_no_parameter_breaks_out_of_its_place(argo):
+@pytest.mark.parametrize("made_of", [one_training, one_runner])
+async def test_no_parameter_breaks_out_of_its_place(argo, made_of):
     values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
     spec = MXJobSpec(image="i", command=COMMAND, servers=0, args=["--all=" + text("p0"), *map(text, values)])
-    inputs = [Parameter(name=name) for name in values]
-    with Workflow(
-        generate_name="hostile-",
-        entrypoint="train",
-        service_account_name="mxjob-workflow",
-        arguments=[Parameter(name=name, value=value) for name, value in values.items()],
-    ) as made:
-        MXJobStep(name="train", spec=spec, inputs=inputs)
+    made = made_of(spec=spec, inputs=[Parameter(name=name) for name in values])
+    made.arguments = [Parameter(name=name, value=value) for name, value in values.items()]
     job = await argo.job(await argo.submit(made))
     (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     assert container["args"] == [f"--all={HOSTILE[0]}", *HOSTILE]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cluster_fixtures import DIGITS_IMAGE
 from jobs import worker_job
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api.conditions import job_state
 
@@ -95,6 +95,21 @@ def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, 
     assert local_cluster.get("pod", f"{name}-worker-0") is None
 
 
+def test_a_second_interrupt_leaves_at_once(local_cluster, manifest_file):
+    manifest = worker_job("run-stuck", SLEEP)
+    manifest["metadata"]["finalizers"] = ["example.com/stay"]
+    with local_cluster.start_mxjob("run", "-f", manifest_file(manifest)) as run:
+        assert run.stdout.readline() == "asleep\n"
+        run.send_signal(signal.SIGINT)
+        assert any("waiting until it is gone" in line for line in iter(run.stderr.readline, ""))
+        # Half a second after the first, a signal is another one.
+        eventually(lambda: run.send_signal(signal.SIGINT) or run.poll() is not None)
+        assert run.returncode == 130
+
+    assert local_cluster.get("mxjob", "run-stuck")["metadata"]["deletionTimestamp"]
+    local_cluster.patch("mxjob", "run-stuck", {"metadata": {"finalizers": None}})
+
+
 def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, manifest_file):
     manifest = manifest_file(worker_job("run-kept", SLEEP))
     with local_cluster.start_mxjob("run", "-f", manifest, "--on-interrupt", "keep") as run:
@@ -145,6 +160,27 @@ def test_a_config_map_beside_the_job_is_there_for_its_pods_and_takes_new_content
         assert (done.returncode, done.stdout) == (0, f"{rate}\n"), done.stderr
         local_cluster.mxjob("delete", "run-beside")
     assert "ConfigMap run-beside already exists in namespace default" in done.stderr
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        (
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "run-never"}},
+            "stdin: v1 ServiceAccount can't be created with a job",
+        ),
+        (worker_job("run-never", "pass"), "stdin: expected one MXJob, found 2 in 2 documents"),
+    ],
+)
+def test_what_can_not_be_created_beside_a_job_is_refused_before_anything_is(local_cluster, beside, said):
+    text = f"{json.dumps(beside)}\n---\n{json.dumps(worker_job('run-never', 'pass'))}"
+
+    done = local_cluster.mxjob("run", "-f", "-", stdin=text)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert local_cluster.get("mxjob", "run-never") is None
 
 
 def test_a_namespace_that_is_not_there_is_a_refusal_of_the_server(local_cluster, manifest_file):

@@ -108,6 +108,17 @@ def check_left_alone(cluster, theirs, ours, said):
     cluster.delete("mxjob", name)
 
 
+def test_a_suspended_job_is_waited_for(local_cluster, manifest_file):
+    job = job_of("adopt-suspended", "print(1)")
+    job["spec"]["runPolicy"] = {"suspend": True}
+    with local_cluster.start_mxjob("run", "-f", manifest_file(job), "--adopt", RUN) as run:
+        assert any("spec.runPolicy.suspend is true" in line for line in iter(run.stderr.readline, ""))
+        local_cluster.patch("mxjob", "adopt-suspended", {"spec": {"runPolicy": {"suspend": False}}})
+        out, said = run.communicate(timeout=SECONDS)
+
+    assert (run.returncode, out) == (0, "1\n"), said
+
+
 def test_a_job_that_is_being_deleted_is_waited_for_and_made_anew(local_cluster, manifest_file):
     old = job_of("adopt-going", SLEEP)
     old["metadata"]["finalizers"] = ["example.com/stay"]
@@ -179,6 +190,7 @@ def test_an_interrupted_run_that_keeps_its_job_is_followed_by_one_that_finds_it(
         assert run.stdout.readline() == "asleep\n"
         local_cluster.delete("mxjob", "adopt-kept")
         assert run.wait(SECONDS) == 4
+    assert files(out)["message"] == "job adopt-kept was deleted by somebody else before it finished"
 
 
 def test_a_job_that_succeeds_leaves_its_result_in_files(local_cluster, manifest_file, tmp_path):

@@ -2,8 +2,10 @@
 
 import json
 
-from jobs import digits_job
+from jobs import digits_job, gang_job
 from waiting import SECONDS
+
+from mxnet_operator.local.images.store import BASE_IMAGE
 
 EPOCHS = ("--epochs", "2")
 
@@ -47,3 +49,20 @@ def test_kubectl_applies_watches_follows_and_waits_for_a_real_training(local_clu
     assert services >= {"digits-mx", "digits-scheduler-0"}
     events = local_cluster.find("events", fields="involvedObject.name=digits")
     assert "MXJobSucceeded" in {event["reason"] for event in events}
+
+
+def test_a_suspended_gang_gives_up_its_processes_and_comes_back(local_cluster):
+    def suspend(value):
+        local_cluster.patch("mxjob", "suspended", {"spec": {"runPolicy": {"suspend": value}}})
+
+    local_cluster.create(gang_job("suspended", BASE_IMAGE, ["sleep", "3600"]))
+    local_cluster.wait_for("suspended", "Running")
+    suspend(True)
+    assert "startTime" not in local_cluster.wait_for("suspended", "Suspended")["status"]
+    assert local_cluster.pods_of("suspended") == []
+    assert local_cluster.processes_of("suspended") == {}
+    suspend(False)
+    status = local_cluster.wait_for("suspended", "Running")["status"]
+    assert status["startTime"]
+    assert "restartsCountTowardsMax" not in status
+    local_cluster.delete("mxjob", "suspended")

@@ -276,11 +276,6 @@ class AirflowServer:
         """Make a connection to a namespace of the cluster that a kubeconfig leads to, as a user does."""
         self.ask("POST", f"{self.api}/connections", _connection(connection_id, kubeconfig, namespace))
 
-    def reconnect(self, connection_id: str, kubeconfig: Path, namespace: str) -> None:
-        """Edit that connection."""
-        path = f"{self.api}/connections/{connection_id}"
-        self.ask("PATCH", path, _connection(connection_id, kubeconfig, namespace))
-
     def clear(self, task: Task) -> None:
         """Clear a task instance, as a user does."""
         body = {

@@ -331,6 +331,10 @@ async def test_an_image_that_can_t_be_built_now_is_tried_again_and_says_why(node
     assert (await node.event("broken", "Pulling"))["type"] == "Normal"
     node.images.broken.clear()
     assert (await node.ended("broken"))["status"]["phase"] == "Succeeded"
+    await node.create(make_pod("never", "true", container={"image": "mine:1"}))
+    await node.until("never", waiting_reason, "waited")
+    await node.delete("never")
+    await node.gone("never")
 
 
 async def test_an_image_that_can_never_be_built_fails_its_pod_with_the_reason(node):

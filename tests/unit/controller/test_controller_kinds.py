@@ -1,5 +1,6 @@
 """The controller and the four kinds: each is run where its CRD is installed, and none is taken for another."""
 
+import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,7 +11,9 @@ from mxnet_operator.api.crd import custom_resource_definition, definitions, lega
 from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
 from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.client.resources import resource_of
+from mxnet_operator.controller import controller
 from mxnet_operator.controller.health import Health
+from mxnet_operator.kube.discovery import is_served
 from mxnet_operator.plan import Policy
 
 NAMES = ["digits-scheduler-0", "digits-server-0", "digits-worker-0", "digits-worker-1"]
@@ -115,6 +118,38 @@ async def test_a_kind_whose_crd_is_absent_is_no_error_and_waited_for_by_nobody(t
         assert await Health(w.controller, w.client).readiness() == ""
         await w.submit(older_job("v1", "digits"), created_at("v1"))
         await w.pods(4)
+
+
+async def test_a_running_controller_takes_up_a_kind_whose_crd_is_installed_later(tmp_path, monkeypatch):
+    asked, installed = asyncio.Event(), asyncio.Event()
+
+    async def is_served_now(client, resource):
+        if resource != resource_of(FIORAVANZO):
+            return await is_served(client, resource)
+        asked.set()
+        return installed.is_set()
+
+    monkeypatch.setattr(controller, "is_served", is_served_now)
+    async with every_kind(tmp_path, start=False) as w:
+        await w.start(discovery_interval=0.01)
+        await w.submit(older_job("fioravanzo", "digits"), created_at("fioravanzo"))
+        await asked.wait()
+        assert await w.names(PODS) == []
+        installed.set()
+        await w.run_to_success(await w.pods(4))
+        await has_state(w, FIORAVANZO, "digits", "Succeeded")
+
+
+async def test_a_controller_of_one_namespace_runs_its_jobs_of_every_kind_and_no_others(tmp_path):
+    async with every_kind(tmp_path, start=False) as w:
+        (await w.api.post("/api/v1/namespaces", {"metadata": {"name": "mine"}})).ok()
+        await w.start(namespaces=["mine"])
+        for job_format in ("mlkube", "mxnetjob"):
+            await w.submit(older_job(job_format, f"theirs-{job_format}"), created_at(job_format))
+            mine = created_at(job_format).replace("default", "mine")
+            await w.submit(older_job(job_format, f"ours-{job_format}"), mine)
+        await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 8)
+        assert await w.names(PODS) == []
 
 
 async def test_only_an_mxjob_gets_the_address_of_a_page(tmp_path):

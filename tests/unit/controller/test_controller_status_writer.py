@@ -40,6 +40,23 @@ async def test_a_job_under_the_crd_of_1_8_1_says_what_is_missing_and_readiness_d
         assert await Health(w.controller, w.client).liveness() == ""
 
 
+async def test_a_suspension_that_can_not_be_recorded_changes_nothing_and_is_tried_again(tmp_path):
+    """As under the CRD of an earlier release, which lacks only the newest fields."""
+    async with world(tmp_path, crds=[crd_with(lambda name: name != "firstAttempt")]) as w:
+        await w.submit(submitted(make_mxjob("digits").gang(1, 1)))
+        await w.move(await w.pods(3), "Running")
+        await w.state("digits", "Running")
+        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        jobs = await w.eventually(JOBS, lambda jobs: condition(jobs["digits"]))
+        assert "lacks status.firstAttempt:" in condition(jobs["digits"])[2]
+        w.writes.clear()
+        await until(lambda: len(w.writes) >= 2)
+        again = (await w.api.get(f"{JOBS}/digits")).ok()
+        assert again["metadata"]["resourceVersion"] == jobs["digits"]["metadata"]["resourceVersion"]
+        assert again["status"]["restarts"] == 0
+        assert not any("deletionTimestamp" in pod["metadata"] for pod in (await w.pods(3)).values())
+
+
 def condition(job):
     found = (c for c in job.get("status", {}).get("conditions", ()) if c["type"] == "ReconcileError")
     return next(((c["status"], c["reason"], c["message"]) for c in found), None)

@@ -45,13 +45,13 @@ async def site():
     await asyncio.gather(writable.stop(), readonly.stop())
 
 
-async def post(port, action="stop", *, cookie="KEY", origin=None, uid="u-1"):
+async def post(port, action="stop", *, cookie="KEY", origin=None, uid="u-1", method="POST"):
     own = f"http://127.0.0.1:{port}"
     headers = {"Cookie": f"mxjob-dashboard-{port}={cookie}", "Origin": own if origin is None else origin}
     address = f"{own}/jobs/team/a/{uid}/{action}"
     async with (
         aiohttp.ClientSession() as session,
-        session.post(address, headers={k: v for k, v in headers.items() if v}, allow_redirects=False) as answer,
+        session.request(method, address, headers={k: v for k, v in headers.items() if v}, allow_redirects=False) as answer,
     ):
         return answer.status, answer.headers.get("Location", "")
 
@@ -83,9 +83,11 @@ async def test_nobody_else_changes_a_job(site):
         "another job": post(port, uid="u-9"),
         "an action that there isn't": post(port, "delete"),
         "a dashboard of another cluster": post(readonly),
+        "an address that is followed": post(port, method="GET"),
     }
     for action in ("stop", "rerun"):
         refusals[f"{action} of another origin"] = post(port, action, origin="http://localhost:1")
     codes = {name: (await answer)[0] for name, answer in refusals.items()}
     assert set(codes.values()) <= {401, 403, 404, 405}, codes
+    assert codes["an address that is followed"] == 405
     assert api.changes == []

@@ -175,6 +175,20 @@ async def test_a_leader_that_falls_silent_is_replaced_after_the_duration_and_not
         assert (await e.spec())["holderIdentity"] == "b"
 
 
+@pytest.mark.parametrize("renewed", ["1999-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"])
+async def test_the_times_in_the_record_decide_nothing(tmp_path, renewed):
+    async with election(tmp_path) as e:
+        spec = {"holderIdentity": "another", "leaseDurationSeconds": 30, "acquireTime": renewed, "renewTime": renewed}
+        (await e.api.post(LEASES, {"metadata": {"name": "mxnet-operator"}, "spec": spec})).ok()
+        b = await e.join("b")
+        await b.asks()
+        e.clock.now += 29  # its holder's own duration counts, which is not ours
+        await b.asks()
+        assert b.terms == 0
+        e.clock.now += 1
+        await soon(b.leading)
+
+
 async def test_who_can_not_renew_stops_at_the_deadline_which_is_before_another_may_start(tmp_path):
     async with election(tmp_path) as e:
         a = await e.leader()

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from builders import NOW, JobBuilder, PodBuilder, after, make_mxjob, make_pod, make_services, plan
 
-from mxnet_operator.api.types import MXJob, MXJobStatus
+from mxnet_operator.api.types import MXJob, MXJobStatus, TrainingStatus
 from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 from mxnet_operator.plan.failures import given_up, next_attempt
@@ -47,8 +47,10 @@ class TestWhatIsRetried:
     @pytest.mark.parametrize("code", [130, 134, 137, 138, 143])
     def test_a_retryable_exit_code_restarts_the_gang(self, code: int) -> None:
         job = running().obj()
+        trained = msgspec.structs.replace(job.status, training=TrainingStatus(epoch=3))
+        job = msgspec.structs.replace(job, status=trained)
         answer = plan(job, gang(job, make_pod(job, "Worker", 1).failed(code, "killed\n")), NOW)
-        assert answer.actions == ()
+        assert (answer.actions, answer.status.training) == ((), None)
         assert (answer.status.state, answer.status.restarts) == ("Restarting", 1)
         assert answer.status.restarts_count_towards_max == 1
         (event,) = answer.events

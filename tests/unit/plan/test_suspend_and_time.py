@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from builders import NOW, after, make_mxjob, make_pod, make_services, plan, with_policy
 
-from mxnet_operator.api.types import MXJob
+from mxnet_operator.api.types import MXJob, TrainingStatus
 from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, DeleteService, StopPod
 from mxnet_operator.plan.failures import next_attempt
@@ -17,10 +17,13 @@ SECOND = timedelta(seconds=1)
 class TestSuspend:
     def test_a_running_job_gives_up_its_pods_first_and_says_suspended_when_they_are_gone(self) -> None:
         job = with_policy(make_mxjob().worker(2).condition("Created").condition("Running").obj(), suspend=True)
+        trained = msgspec.structs.replace(job.status, training=TrainingStatus(epoch=3))
+        job = msgspec.structs.replace(job, status=trained)
         pods = tuple(make_pod(job, "Worker", index).running().obj() for index in (0, 1))
         services = make_services(job)[1:]
         raised = plan(job, Observed(pods, services), NOW)
         assert (raised.actions, raised.status.restarts, raised.status.state) == ((), 1, "Created")
+        assert raised.status.training is None
         job = after(job, raised)
         deletes = plan(job, Observed(pods, services), NOW)
         assert deletes.status is None

@@ -35,6 +35,8 @@ def sensor(**given):
     ("made", "given", "words"),
     [
         (training, {"poll_interval": 0}, "poll_interval must be"),
+        (training, {"poll_interval": None}, "poll_interval must be"),
+        (training, {"api_outage_tolerance": None}, "api_outage_tolerance must be"),
         (training, {"startup_timeout": -1}, "startup_timeout must be"),
         (training, {"lease": float("inf")}, "write None for a job without a lease"),
         (training, {"api_outage_tolerance": float("inf")}, "write timedelta(days=365)"),

@@ -140,6 +140,9 @@ class TestListFormat:
         assert "successPolicy" not in job_formats.to_v1(written)["spec"]
         written["spec"]["terminationPolicy"]["chief"] = {"replicaName": "WORKER", "replicaIndex": 0}
         assert job_formats.to_v1(written)["spec"]["successPolicy"] == "AllWorkers"
+        asked = manifest(seeds.SEED_004_DIST)
+        asked["spec"]["terminationPolicy"] = {"chief": {"replicaName": "SCHEDULER", "replicaIndex": 0}}
+        assert job_formats.to_v1(asked)["spec"]["successPolicy"] == "Scheduler"
 
     def test_the_scheduler_of_its_pods_is_passed_on(self):
         written = manifest(seeds.SEED_004_DIST)
@@ -204,6 +207,11 @@ class TestMlkube:
 
     def test_nothing_is_deleted_since_the_document_lists_what_is_done(self):
         assert job(seeds.DEEPINSIGHT_DIST).spec.run_policy.clean_pod_policy == "None"
+
+    def test_exits_from_128_on_are_retried_as_by_fioravanzos(self):
+        for seed in (seeds.DEEPINSIGHT_DIST, seeds.SEED_003_LINEAR):
+            codes = job(seed).spec.run_policy.exit_codes
+            assert (codes.retryable, codes.permanent) == (tuple(range(128, 256)), ())
 
     def test_its_list_of_statuses_names_the_type_as_its_code_did(self):
         told = status("Created", "Running", replica_statuses={"Worker": ReplicaStatus(active=1, failed=1)})
