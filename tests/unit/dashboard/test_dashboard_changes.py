@@ -48,10 +48,11 @@ async def site():
 async def post(port, action="stop", *, cookie="KEY", origin=None, uid="u-1", method="POST"):
     own = f"http://127.0.0.1:{port}"
     headers = {"Cookie": f"mxjob-dashboard-{port}={cookie}", "Origin": own if origin is None else origin}
+    given = {key: value for key, value in headers.items() if value}
     address = f"{own}/jobs/team/a/{uid}/{action}"
     async with (
         aiohttp.ClientSession() as session,
-        session.request(method, address, headers={k: v for k, v in headers.items() if v}, allow_redirects=False) as answer,
+        session.request(method, address, headers=given, allow_redirects=False) as answer,
     ):
         return answer.status, answer.headers.get("Location", "")
 
