@@ -1,10 +1,9 @@
 """The logs of containers: what is kept, and what is answered."""
 
 import asyncio
-import resource
 from datetime import UTC, datetime, timedelta
 
-from kubelet_fixtures import make_pod, terminated
+from kubelet_fixtures import make_pod
 
 from mxnet_operator.local.apiserver.logs import LogRequest
 from mxnet_operator.local.kubelet.logs import LINE_LIMIT, LogFile, Logs
@@ -108,18 +107,6 @@ async def test_followers_get_every_line_across_rotations_and_end_with_the_contai
         await asyncio.sleep(0)
     log.close()
     assert (await following).splitlines() == [b"line %d" % number for number in range(500)]
-
-
-async def test_a_disk_that_takes_no_more_does_not_harm_the_pod(node):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))  # writing beyond it fails in this process too
-    try:
-        pod = await node.run("chatty", "yes | head -c 300000; echo end > /dev/termination-log")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    ended = terminated(pod)
-    assert (ended["exitCode"], ended["message"]) == (0, "end\n")
-    assert (await node.log("chatty")).strip("y\n") == ""
 
 
 async def test_a_running_container_can_be_followed_through_the_api(node):
