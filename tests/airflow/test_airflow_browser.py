@@ -40,4 +40,4 @@ def test_a_deferred_task_links_to_its_job_and_shows_its_log(page, world):
     page.locator("#log", has_text="Epoch[0] Validation-accuracy=0.5").wait_for()
     run.succeed()
     page.locator(".state", has_text="Succeeded").wait_for()  # the page is live
-    page.locator("#charts", has_text="from 50.0% after epoch 1 to 90.0% after epoch 2").wait_for()
+    page.locator("#charts", has_text="from 50% after epoch 1 to 90% after epoch 2").wait_for()

@@ -210,7 +210,7 @@ def test_a_run_that_takes_too_long_brings_home_what_was_written_so_far(local_clu
     done = run(local_cluster, tmp_path, "cp-slow", script, *options)
 
     assert done.returncode == 124, done.stderr
-    assert "not finished after 4 s: deleting job cp-slow" in done.stderr
+    assert "not finished after 4s: deleting job cp-slow" in done.stderr
     assert local_cluster.get("mxjob", "cp-slow") is None
     assert (tmp_path / "out/worker-0/m.params").exists(), done.stderr
     assert f"files: {tmp_path / 'out/worker-0'}\n" in done.stderr
